@@ -1,4 +1,4 @@
-"""Checks of the claims on the domino setting. Sizes and weights are chosen to run in a second."""
+"""Checks of the claims on the domino setting, each of which runs in about a second."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UPDATES: tuple[Mapping[str, str], ...] = (
 )
 
 PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
-"""The step sizes of section 4.2."""
+"""The step sizes of the updates in section 4.2."""
 
 
 @check(
@@ -59,11 +59,11 @@ PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
 def recursion_gives_the_flip_times(
     compare: Recorder, updates: Sequence[Mapping[str, str]] = UPDATES
 ) -> None:
-    """Flip times of the simulation are those of the recursion with the strict count."""
+    """The recursion with the strict count gives the flip times of the simulation."""
     starts = ("1/20", "1/2", "9/10")
     for options, eta, states, start in product(updates, ETAS, (1, 2, 3, 6), starts):
         if options["update"] == "pg-es" and start != "1/2":
-            continue  # the claim is made for the uniform start only
+            continue  # the claim is for the uniform policy only
         at: dict[str, Any] = {**options, "eta": eta, "states": states, "start": start}
         simulated = simulate(**at)
         for strict in (True, False):
@@ -84,9 +84,10 @@ def recursion_gives_the_flip_times(
     wrong={"an increasing density": {"links": {"convex": lambda x: (1 + 9 * x) / 10}}},
 )
 def policy_gradients_double(compare: Recorder, links: Mapping[str, Density] = LINKS) -> None:
-    """Policies that satisfy the three assumptions need 2^h - 1 steps; a uniform density attains it.
+    """Policies that satisfy the three assumptions need at least 2^h - 1 steps.
 
-    A constant policy satisfies them as printed, too, but it never solves the setting.
+    The bound holds with equality for a uniform density. A constant policy also satisfies the
+    printed assumptions, but it never solves the setting.
     """
     tried = [(name, density, eta) for name, density in links.items() for eta in ("0.3", "1")]
     if links is LINKS:
@@ -99,7 +100,10 @@ def policy_gradients_double(compare: Recorder, links: Mapping[str, Density] = LI
 
 @check("thm:domino/i/pg-sm", wrong={"CE in place of PG-SM": {"update": "ce"}})
 def softmax_doubles_from_one_half(compare: Recorder, update: str = "pg-sm") -> None:
-    """PG-SM needs 2^h - 1 steps from pi_0(a_1) >= 1/2; from 1/20 the printed bound is false."""
+    """PG-SM needs at least 2^h - 1 steps from pi_0(a_1) >= 1/2.
+
+    The printed bound is false from pi_0(a_1) = 1/20.
+    """
     for eta, h in product(("0.001", *ETAS), (1, 2, 3, 5, 8, 11)):
         at = {"start": "1/2", "eta": eta, "states": h}
         compare.at_least("steps", domino(h, update, eta), pg_bound(h), at=at)
@@ -125,7 +129,7 @@ def escort_may_be_faster(
         ("3/2", "keep", "1", 12),
     ),
 ) -> None:
-    """PG-ES takes fewer steps than printed if p < 2 or if the factor of its gradient is dropped."""
+    """PG-ES takes fewer steps than the printed bound if p < 2 or if the factor is dropped."""
     for p, factor, eta, h in cases:
         at = {"p": p, "factor": factor, "eta": eta, "states": h}
         steps = domino(h, "pg-es", eta, p, factor)
@@ -139,7 +143,7 @@ def escort_may_be_faster(
 def escort_doubles_for_p_at_least_2(
     compare: Recorder, exponents: Sequence[str] = ("2", "3"), factor: str = "keep"
 ) -> None:
-    """PG-ES with p >= 2 and its exact gradient needs 2^h - 1 steps from the uniform start."""
+    """PG-ES with p >= 2 and its exact gradient needs at least 2^h - 1 steps."""
     for p, eta, h in product(exponents, ("0.001", "0.3", "1", "2", "5"), (1, 2, 3, 5, 7)):
         at = {"p": p, "factor": factor, "eta": eta, "states": h}
         compare.at_least("steps", domino(h, "pg-es", eta, p, factor), pg_bound(h), at=at)
@@ -147,7 +151,7 @@ def escort_doubles_for_p_at_least_2(
 
 @check("thm:domino/ii", wrong={"CE in place of DI": {"update": "ce"}})
 def direct_is_linear(compare: Recorder, update: str = "di") -> None:
-    """DI's flip times follow the exact recursion and obey the bound; the printed one is false."""
+    """DI's flip times satisfy the exact recursion and the bound; the printed bound is false."""
     etas = ("0.05", "0.1", "0.3", "0.5", "0.7", "1", "2", "5")
     for eta, h in product(etas, (1, 2, 3, 5, 9, 21)):
         weight, times, at = exact(eta), simulate(h, update, eta), {"eta": eta, "states": h}
@@ -172,7 +176,7 @@ def cross_entropy_is_almost_linear(
     etas: Sequence[str] = ("0.01", "0.1", "1", "10", "100"),
     states: Sequence[int] = (1, 2, 3, 5, 9, 20, 60),
 ) -> None:
-    """CE and MCE obey the bound for every h, and the printed bound from three states on."""
+    """CE and MCE obey the bound for every h, and the printed bound for three or more states."""
     for eta, h in product(etas, states):
         steps, w, at = domino(h, update, eta), float(exact(eta)), {"eta": eta, "states": h}
         compare.at_most("steps", steps, ce_bound(h - 1, w), at=at)
@@ -185,7 +189,7 @@ def cross_entropy_is_almost_linear(
 
 @check("lem:XXn<", wrong={"from n = 1 on": {"first": 1}})
 def lemma_13_holds(compare: Recorder, first: int = 2) -> None:
-    """Lemma 13 holds with the printed bound from n = 2 on, and with the improved one from n = 0."""
+    """Lemma 13 holds with the printed bound if n >= 2, and with the improved bound if n >= 0."""
     for eta in (0.01, 0.1, 0.295, 1.0, 3.0, 20.0, 100.0):
         for n, largest in enumerate(largest_sequence(1500, eta)):
             bounds = {"our bound": math.log(ce_bound(n, eta))}
@@ -215,7 +219,7 @@ def lemma_13_holds(compare: Recorder, first: int = 2) -> None:
 def lemma_13_proof_loses_a_factor(
     compare: Recorder, etas: Sequence[float] = (0.1, 0.5, 1.0, 2.0, 5.0), sign: float = 1.0
 ) -> None:
-    """The equation for z is true without the printed 1/eta, and so is the bound that follows."""
+    """The equation for z and the bound that follows are true without the printed factor 1/eta."""
     for eta, n in product(etas, (8, 20, 100, 1000)):
         y, eps, at = largest_sequence(n, eta)[n], 1 / math.log(n), {"eta": eta, "n": n}
         growth = math.exp(2 * eta * eps) / eps
@@ -236,7 +240,7 @@ def lemma_13_proof_loses_a_factor(
 
 
 def _slope_through_z(y: float, eta: float, eps: float, rate: float) -> float:
-    """Return y' if z = 1 + 2 eta y solves z' = rate z^eps, by differentiating the solution."""
+    """Return y' if z = 1 + 2 eta y solves z' = rate z^eps, computed from the solution."""
     step = 1e-30j  # a complex step differentiates an analytic function without cancellation
     ahead = ((1 + 2 * eta * y) ** (1 - eps) + rate * (1 - eps) * step) ** (1 / (1 - eps))
     return float(ahead.imag / step.imag / (2 * eta))
@@ -244,7 +248,7 @@ def _slope_through_z(y: float, eta: float, eps: float, rate: float) -> float:
 
 @check("sec:domino/amplitude", wrong={"from pi_0(a_2) = 1/3": {"start": Fraction(1, 3)}})
 def rewards_are_exponential(compare: Recorder, start: Fraction = HALF) -> None:
-    """Domino chains with rewards one apart at s_1 need the final reward 2^(h-1)."""
+    """A domino chain with two rewards at s_1 that differ by one needs the final reward 2^(h-1)."""
     for h in range(1, 21):
         final, at = amplitude(h, start), {"states": h}
         rewards = [Fraction(0)]
@@ -269,7 +273,10 @@ def rewards_are_exponential(compare: Recorder, start: Fraction = HALF) -> None:
     },
 )
 def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) -> None:
-    """Domino states flip after the next one; states of a chain may prefer walking before that."""
+    """A state of the domino setting flips after the next state.
+
+    A state of the chain can prefer walking before the next state does.
+    """
     for update, eta, h in product(PAPER, ETAS, (2, 4, 6)):
         for k, (own, after) in enumerate(pairwise(simulate(h, update, eta)), start=1):
             at = {"update": update, "eta": eta, "states": h, "k": k}
@@ -296,7 +303,7 @@ def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) ->
 def domino_exaggerates(
     compare: Recorder, rates: Mapping[str, Number] = PAPER_RATES, factor: float = 1.0
 ) -> None:
-    """At the paper's step sizes the chain flips in fewer steps than the domino setting."""
+    """The chain flips in fewer steps than the domino setting at the step sizes of the paper."""
     for (update, eta), h in product(rates.items(), (4, 6, 9)):
         steps = domino(h, update, eta)
         real = max(chain_flips(h, update, float(exact(eta))))

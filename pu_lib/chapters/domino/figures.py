@@ -28,12 +28,12 @@ from pu_lib.updates import Update, as_update, style_of
 __all__ = ["draw_boards", "draw_counts", "draw_lines"]
 
 MAX_SHOWN = 10_000
-"""The largest count in the figure of counts."""
+"""The largest number of steps in the figure of counts."""
 
 
 @styled
 def draw_counts(eta: str = "0.5") -> Figure:
-    """Draw the steps that solve the domino setting against the number of states."""
+    """Draw the number of steps that solve the domino setting against the number of states."""
     fig, ax = figure(height=4.6)
     weight, grid = exact(eta), range(1, 17)
     step = float(weight)
@@ -101,7 +101,7 @@ def _draw_history(ax: Any, states: int, update: str, eta: str) -> Any:
 
 @styled
 def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_2) at every state over time, one panel for each update, and mark the flips."""
+    """Draw pi_t(a_2) at every state over time in one panel per update, and mark the flips."""
     names = list(update_groups())
     rows = math.ceil(len(names) / 2)
     fig, axes = figure(rows, 2, height=2.7 * rows)
@@ -117,7 +117,7 @@ def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
 
 @styled
 def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_2) of every state over time as a curve."""
+    """Draw one curve of pi_t(a_2) over time per state."""
     _, probabilities = _times_and_probabilities(states, update, eta)
     fig, ax = figure(height=3.6)
     for k, values in enumerate(probabilities, start=1):

@@ -1,20 +1,21 @@
 r"""The domino setting (paper, section 3.4.3; Theorem 6, Lemma 13): flip times and their bounds.
 
-There are states :math:`s_1, \dots, s_h`, :math:`h = |\mathcal S|`, with two actions each, and the
-values are set by hand. The last state always has :math:`q = (0, 1)`. Any other state has
-:math:`q = (0, 1)` if the next one has *flipped*, that is if :math:`\pi_t(a_2) > \pi_0(a_2)` there,
-and :math:`q = (1, 0)` otherwise. State :math:`s_k` first flips at time :math:`n_k`; the setting is
-solved at time :math:`n_1`. Starts are uniform unless said otherwise.
+There are :math:`h = |\mathcal S|` states :math:`s_1, \dots, s_h` with two actions each, and the
+values are prescribed. The last state always has :math:`q = (0, 1)`. Any other state has
+:math:`q = (0, 1)` if the next state has *flipped*, that is if :math:`\pi_t(a_2) > \pi_0(a_2)` at
+the next state, and :math:`q = (1, 0)` otherwise. State :math:`s_k` first flips at time
+:math:`n_k`, and the setting is solved at time :math:`n_1`. The initial policy is uniform by
+default.
 
 `simulate` updates every state at every step. `recursion` is faster and uses a theorem of the
-chapter: no state flips back under DI, PG-SM, CE, MCE, nor under PG-ES with :math:`p \ge 2`, so that
+chapter: no state flips back under DI, PG-SM, CE, MCE and PG-ES with :math:`p \ge 2`, so that
 
 .. math:: n_h = 1, \qquad n_k = n_{k+1} + n'_s(n_{k+1}),
 
-where :math:`n'_s(n)` is the *strict* count of `pu_lib.chapters.unlearning.quantities`. If it is too
-large for single steps, a theorem gives it (DI) or blocks of steps enclose it (PG-SM). `domino` uses
-the recursion if it is proved, and the simulation otherwise: for PG-ES with :math:`p < 2` and for
-updates that a user has registered.
+where :math:`n'_s(n)` is the *strict* count of `pu_lib.chapters.unlearning.quantities`. If the
+count is too large for single steps, a theorem (DI) or blocks of steps (PG-SM) give the count.
+`domino` uses the recursion if the theorem applies. It uses the simulation for PG-ES with
+:math:`p < 2` and for updates that a user has registered.
 
 All counts are exact (rational or ball arithmetic), except those of updates that a user has
 registered, which are computed in floats.
@@ -61,13 +62,16 @@ from pu_lib.two_action_dynamics import (
 from pu_lib.updates import Update, as_update
 
 HALF = Fraction(1, 2)
-"""The start of a uniform policy."""
+"""The initial probability of the uniform policy."""
 
 FULL_LENGTH_STATES = 20
-"""Up to this number of states the cap is `max_steps`; for more, it is inversely proportional."""
+"""The largest number of states for which `simulate` performs up to `max_steps` steps.
+
+The limit on the steps is inversely proportional to the number of states for more states.
+"""
 
 FlipTimes = list[int | float]
-"""The flip times of s_1, s_2, ...; infinity if a state never flips."""
+"""The type of the flip times of s_1, s_2, ..., which are infinite if a state never flips."""
 
 
 # Bounds: the checks call them and claims.toml prints them.
@@ -75,37 +79,40 @@ FlipTimes = list[int | float]
 
 @formula
 def pg_bound_printed(h: int) -> Any:
-    """Theorem 6(i), as printed: a lower bound on the steps of policy gradients."""
+    """Return the lower bound on the steps of policy gradients as printed in Theorem 6(i)."""
     return 2 ** (h - 1)
 
 
 @formula
 def pg_bound(h: int) -> Any:
-    """Theorem 6(i), improved: attained by short steps."""
+    """Return the improved lower bound of Theorem 6(i), which short steps reach."""
     return 2**h - 1
 
 
 @formula
 def di_bound_printed(h: int, w: Any) -> Any:
-    """Theorem 6(ii), as printed: an upper bound on the steps of DI."""
+    """Return the upper bound on the steps of DI as printed in Theorem 6(ii)."""
     return 1 + (h - 1) / w
 
 
 @formula
 def di_bound(h: int, w: Any) -> Any:
-    """Theorem 6(ii), corrected."""
+    """Return the corrected upper bound of Theorem 6(ii)."""
     return 1 + (h - 1) * (floor(1 / w) + 1)
 
 
 @formula
 def ce_bound_printed(m: Any, w: Any) -> Any:
-    """Theorem 6(iii) with m = h - 1, and Lemma 13 with m = n, as printed."""
+    """Return the printed bound of Theorem 6(iii) with m = h - 1, and of Lemma 13 with m = n."""
     return 32 * exp(8 * w + 3) / w**3 * m * log(m)
 
 
 @formula
 def ce_bound(m: int, w: Any) -> Any:
-    """Theorem 6(iii) with m = h - 1, and Lemma 13 with m = n, improved, with 0 log 0 = 0."""
+    """Return the improved bound of Theorem 6(iii) with m = h - 1, and of Lemma 13 with m = n.
+
+    The term m log(4m) is 0 if m = 0.
+    """
     if m == 0:
         return 2 + 1 / (2 * w)
     return 4 * m + 2 + 1 / (2 * w) + 2 * m / w * (log(4 * m) - 1)
@@ -123,11 +130,11 @@ def domino(
     max_steps: int = MAX_STEPS,
     schedule: str = "constant",
 ) -> int | float:
-    """Return the number of steps that solve the domino setting, infinity if none does.
+    """Return the number of steps to solve the domino setting, or infinity if it is never solved.
 
-    `eta` is the weight (step size times d) of every state; `p`, `factor` and `schedule` are as for
-    `pu_lib.chapters.unlearning.quantities.count`. `OutOfReach` is raised if it would take more than
-    `max_steps` steps and no theorem gives the number.
+    `eta` is the weight (step size times d) of every state. `p`, `factor` and `schedule` have the
+    same meaning as in `pu_lib.chapters.unlearning.quantities.count`. `OutOfReach` is raised if the
+    computation takes more than `max_steps` steps and no theorem gives the number.
     """
     states, max_steps = _require_counts(states, max_steps)
     problem = parse_problem(update, eta, schedule, p, factor)
@@ -160,9 +167,10 @@ def recursion(
     max_steps: int = MAX_STEPS,
     **options: Any,
 ) -> FlipTimes:
-    """Return the flip times by the recursion; `strict=False` counts as the paper's proof does.
+    """Return the flip times computed by the recursion.
 
-    `options` are `factor`, `schedule` and `start`, the first probability of a_1 at every state.
+    `strict=False` uses the count in the proof of the paper. `options` are `factor`, `schedule` and
+    `start`, the initial probability of a_1 at every state.
     """
     states, max_steps = _require_counts(states, max_steps)
     problem = parse_problem(update, eta, p=p, **options)
@@ -178,7 +186,7 @@ def recursion(
 
 
 def _recursion(states: int, problem: TwoActionProblem, strict: bool, max_steps: int) -> FlipTimes:
-    # All states make the same updates until the next state flips, so one process serves them all.
+    # All states have the same updates until the next state flips, so one process is enough.
     process, weights, made = problem.process(), problem.weights(), 0
     times: FlipTimes = [1]
     while len(times) < states:
@@ -202,7 +210,7 @@ def _recursion(states: int, problem: TwoActionProblem, strict: bool, max_steps: 
 
 
 def linked_recursion(states: int, eta: Number, density: Callable[[arb], arb]) -> list[int]:
-    """Return the flip times of the policy gradient for a policy with a positive density."""
+    """Return the flip times under the policy gradient of a policy with a positive density."""
     states, times = require_count("states", states, 1), [1]
     while len(times) < states:
         times.append(times[-1] + linked_count(times[-1], eta, density, strict=True))
@@ -218,7 +226,10 @@ def simulate(
     max_steps: int = MAX_STEPS,
     **options: Any,
 ) -> FlipTimes:
-    """Return the flip times by updating every state at every step; `options` as for `recursion`."""
+    """Return the flip times computed by updating every state at every step.
+
+    `options` are the same as in `recursion`.
+    """
     states, max_steps = _require_counts(states, max_steps)
     problem = parse_problem(update, eta, p=p, **options)
     if problem.has_root_weights:
@@ -229,7 +240,7 @@ def simulate(
 def history(
     states: int, update: str | Update = "pg-sm", eta: Number = 1
 ) -> tuple[FlipTimes, list[list[float]]]:
-    """Return the flip times, and the probability of a_2 at each time (row) and state (column)."""
+    """Return the flip times and the probabilities of a_2, one list of all states per time."""
     states = require_count("states", states, 1)
     problem = parse_problem(update, eta)
     return certified(lambda: _simulate(states, problem, MAX_STEPS, record=True))
@@ -265,9 +276,9 @@ def _simulate(
 def _require_feasible(
     states: int, problem: TwoActionProblem, max_steps: int, solved: int = 1
 ) -> None:
-    """Raise OutOfReach if a proved lower bound on the steps of these states is too large.
+    """Raise OutOfReach if a proved lower bound on the steps of `states` states is too large.
 
-    `solved` is the flip time of the last of the states, 1 if it is the last of the setting.
+    `solved` is the flip time of the last of these states, which is 1 for the whole setting.
     """
     if problem.schedule != "constant":
         return
@@ -293,7 +304,7 @@ def _require_feasible(
 
 
 def direct_flip_times(states: int, weight: Fraction) -> list[int]:
-    r"""Return DI's flip times: :math:`n_k = n_{k+1} + \min\{n_{k+1}, \lfloor 1/w\rfloor\} + 1`."""
+    r"""Return DI's flip times :math:`n_k = n_{k+1} + \min\{n_{k+1}, \lfloor 1/w\rfloor\} + 1`."""
     times = [1]
     while len(times) < states:
         times.insert(0, times[0] + min(times[0], math.floor(1 / weight)) + 1)
@@ -301,7 +312,7 @@ def direct_flip_times(states: int, weight: Fraction) -> list[int]:
 
 
 def direct_flip_time(states: int, weight: Fraction) -> int:
-    """Return the first of `direct_flip_times`, which doubles, then grows linearly with `states`."""
+    """Return the first of `direct_flip_times`, which doubles per state and then grows linearly."""
     cap, steps, solved = math.floor(1 / weight), 1, 1
     while solved < states and steps < cap:
         steps, solved = 2 * steps + 1, solved + 1
@@ -320,12 +331,13 @@ def largest_sequence(n: int, w: float) -> list[float]:
 
 
 def amplitude(states: int, start: Fraction = HALF) -> Fraction:
-    r"""Return the final reward R of a domino chain whose rewards at s_1 are one apart.
+    r"""Return the final reward R of a domino chain with rewards at s_1 that differ by one.
 
-    In state :math:`s_k`, :math:`a_1` ends the episode with reward :math:`r_k` and :math:`a_2` leads
-    to :math:`s_{k+1}`, from :math:`s_h` to R; :math:`r_h = 0`, and there is no discount. If all
-    later states have flipped, the preference at :math:`s_k` changes when :math:`\pi(a_2|s_{k+1})`
-    passes its start x, if and only if :math:`r_k = (1-x) r_{k+1} + xR`.
+    In state :math:`s_k`, :math:`a_1` ends the episode with the reward :math:`r_k` and :math:`a_2`
+    leads to :math:`s_{k+1}`, or to R in :math:`s_h`. The reward :math:`r_h` is 0 and there is no
+    discount. If all later states have flipped, the preference at :math:`s_k` changes when
+    :math:`\pi(a_2|s_{k+1})` passes its initial value x if and only if
+    :math:`r_k = (1-x) r_{k+1} + xR`.
     """
     return 1 / (1 - start) ** (states - 1)
 
@@ -333,7 +345,7 @@ def amplitude(states: int, start: Fraction = HALF) -> Fraction:
 def chain_flips(
     states: int, update: str | Update, eta: float, max_steps: int = 10_000
 ) -> list[int]:
-    """Return the step from which each state of the chain (equation 2) prefers walking for good."""
+    """Return the step after which each state of the chain (equation 2) always prefers walking."""
     process, chosen = chain(states + 1), as_update(update)
     theta = np.asarray(chosen.initial(states + 1, 2), dtype=np.float64)
     times = np.zeros(states, dtype=np.int64)

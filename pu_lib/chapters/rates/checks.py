@@ -43,14 +43,14 @@ from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, Update, as_update, label_of, make_update
 
 ROUNDING = 1e-9
-"""Relative tolerance for the rounding errors of a run of some hundred updates."""
+"""Relative tolerance for the rounding errors in a run of several hundred updates."""
 
 FIRST_ORDER = 0.97
-"""The least measured exponent that counts as order 1/t; it tends to 1 like 1 - 1 / log t."""
+"""The least exponent accepted as order 1/t; the measured one tends to 1 like 1 - 1 / log t."""
 
 
 def largest_ratio(gaps: Floats, bounds: Floats) -> float:
-    """Return the largest ratio of a gap to its bound, with a tolerance for rounding."""
+    """Return the largest ratio of a gap to its bound with a tolerance for rounding."""
     return float((gaps / (bounds * (1.0 + ROUNDING) + 1e-14)).max())
 
 
@@ -65,7 +65,7 @@ def largest_ratio(gaps: Floats, bounds: Floats) -> float:
     },
 )
 def gap_falls_like_the_inverse_sum(compare: Recorder, update: str = "mce") -> None:
-    """Gaps obey the bound with the sum before T; with the printed sum, to T, it is false."""
+    """The gap obeys the bound with the sum before T, but not with the printed sum up to T."""
     for name, mdp in instances().items():
         facts, at = structure(mdp), {"problem": name}
         trajectory = run(mdp, as_update(update), 400, weighting="uniform")
@@ -97,7 +97,10 @@ def gap_falls_like_the_inverse_sum(compare: Recorder, update: str = "mce") -> No
     wrong={"before the best action has probability 1/2": {"from_half": False}},
 )
 def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> None:
-    """With one optimal policy, mass and gap are below the bounds of the proof, not above them."""
+    """The mass and the gap are below the bounds of the proof if the optimal policy is unique.
+
+    The printed statement that the mass is at least its bound is false.
+    """
     for name in unique_instances():
         mdp, facts, trajectory, half = run_with_bound_start(name, 600)
         compare.require(half is not None, f"{name}: not settled.")
@@ -121,10 +124,11 @@ def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> No
 
 @check("thm:rates/support", wrong={"three times the sums of the weights": {"factor": 3.0}})
 def minimum_is_over_the_states_reached(compare: Recorder, factor: float = 1.0) -> None:
-    """The gap of a state obeys the bound with its own weights, not with those of the support.
+    """The gap of a state obeys the bound with the weights of that state.
 
-    The process has two separate bandits and starts in the second one. Its weights are 1, those of
-    the first one 1/(t+1): all sums are infinite.
+    The bound with the smallest weight sum in the support of the optimal occupancy is false.
+    The process has two separate bandits and starts in the second bandit. The weights are 1/(t+1)
+    for the first and 1 for the second bandit, so that all sums are infinite.
     """
     mdp, n_steps = two_bandits(), 2000
     trajectory = run(
@@ -145,7 +149,7 @@ def minimum_is_over_the_states_reached(compare: Recorder, factor: float = 1.0) -
 def mass_times_weight_has_a_limit(
     compare: Recorder, limit: Callable[[int], float] = mass_limit
 ) -> None:
-    """Odds differ from t over the limit by at most a bound of order log t, for 2 to 10 actions."""
+    """The odds differ from t / limit by at most a bound of order log t for 2 to 10 actions."""
     n_steps = 20_000
     for n in range(2, 11):
         kappa = odds(n, n_steps)
@@ -163,7 +167,7 @@ def mass_times_weight_has_a_limit(
 
 @check("thm:rates/decaying", wrong={"the exponent 1/2 - x": {"predicted": 0.5}})
 def decaying_weights_slow_the_rate(compare: Recorder, predicted: float = 1.0) -> None:
-    """With weights (t + 1)^-x the gap decreases like t^-(1 - x), and obeys the bound."""
+    """The gap decreases like t^-(1 - x) and obeys the bound for the weights (t + 1)^-x."""
     n_steps = 20_000
     times = log_times(n_steps)
     for x in (0.0, 0.25, 0.5, 0.75):
@@ -203,9 +207,9 @@ def constant_rates_give_first_order(compare: Recorder, decay: float = 0.0) -> No
 def softmax_has_the_rate_of_mce(
     compare: Recorder, updates: Sequence[str] = ("mce", "pg-sm")
 ) -> None:
-    """MCE's and PG-SM's suboptimal masses decrease like the inverse of the sum of the weights.
+    """The suboptimal masses under MCE and PG-SM decrease like the inverse sum of the weights.
 
-    The bandits have two or three arms and the weights (t + 1)^-x.
+    The bandits have two or three arms, and the weights are (t + 1)^-x.
     """
     n_steps = 4_000
     times = log_times(n_steps)
@@ -223,7 +227,7 @@ def softmax_has_the_rate_of_mce(
 
 @cache  # The wrong variants use the same runs.
 def measured_exponent(update: Update, arms: tuple[float, ...] | None, n_steps: int) -> Exponent:
-    """Return the exponent of the gap at weight 1, on a bandit or, without arms, on a chain."""
+    """Return the exponent of the gap at weight 1 on a bandit, or on a chain if `arms` is None."""
     times = log_times(n_steps)
     if arms is not None:
         return exponent(times, bandit_gaps(update, arms, n_steps)[times])
@@ -242,7 +246,7 @@ def measured_exponent(update: Update, arms: tuple[float, ...] | None, n_steps: i
 def all_updates_have_first_order(
     compare: Recorder, exponents: Sequence[float] = (2.0, 4.0), exception: float = 1.5
 ) -> None:
-    """Every update is at least of order 1/t on a bandit and a chain, PG-ES only for p >= 2."""
+    """The gap is at most of order 1/t under every update, except under PG-ES with p < 2."""
     updates = {label_of(name): as_update(name) for name in PAPER if name != "pg-es"}
     updates |= {f"PG-ES, p = {p:g}": make_update("pg-es", p=p) for p in exponents}
     runs = [("bandit", (1.0, 0.6, 0.2), 2500), ("chain", None, 833)]
@@ -260,7 +264,7 @@ def all_updates_have_first_order(
     wrong={"the limit for an exponent p that is larger by 0.05": {"shift": 0.05}},
 )
 def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
-    """Under PG-ES with 1 < p < 2 the mass times t^(p/2) tends to its limit."""
+    """The mass times t^(p/2) converges to its limit under PG-ES with 1 < p < 2."""
     n_steps = 4000
     for p, weight in product((1.2, 1.4, 1.5, 1.6), (1.0, 2.0)):
         mass = bandit_masses(make_update("pg-es", p=p), (1.0, 0.0), n_steps, weight)
@@ -281,7 +285,7 @@ def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
     wrong={"MCE in CE's place, which the adversary does not slow down": {"update": "mce"}},
 )
 def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = "ce") -> None:
-    """With one best arm CE has the rate 1/W; with two, an adversary makes it slower."""
+    """CE has the rate 1/W with one best arm, but can be slower with two best arms."""
     rng = np.random.default_rng(0)
     for _ in range(60):
         n = int(rng.integers(2, 6))
@@ -304,10 +308,10 @@ def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = 
 
 @check("sec:asymp/di", wrong={"PG-SM in DI's place, which never arrives": {"update": "pg-sm"}})
 def direct_arrives_in_finitely_many_steps(compare: Recorder, update: str = "di") -> None:
-    r"""DI is optimal once the sum of the weights is :math:`2(1-\pi_{t_0})/\delta`, with any lead.
+    r"""DI is optimal once the sum of the weights is at least :math:`2(1-\pi_{t_0})/\delta`.
 
-    DI's values never decrease, so that the value of the optimal actions at :math:`t_0` exceeds the
-    optimal values of the others by :math:`\delta` at every later time, too.
+    The values never decrease under DI. The values of the optimal actions at :math:`t_0` exceed the
+    optimal values of all other actions by :math:`\delta`, and hence do so at every later time.
     """
     n_steps = 400
     for name, mdp in (instances() | unique_instances()).items():
@@ -339,10 +343,10 @@ def direct_arrives_in_finitely_many_steps(compare: Recorder, update: str = "di")
     },
 )
 def regret_grows_at_most_like_log_t(compare: Recorder, decay: float = 0.0) -> None:
-    """Regret increases by no more in a decade of t than in the last one, except PG-ES, p = 3/2.
+    """The regret does not increase more in a decade of t than in the decade before.
 
-    Regret is the sum of the suboptimal masses on a bandit with one best arm. If it is of order
-    log t, the increase is the same in each decade.
+    The regret is the sum of the suboptimal masses on a bandit with one best arm. A regret of order
+    log t increases equally in each decade. PG-ES with p = 3/2 is an exception.
     """
     n_steps = 5000
     weights = decaying_weights(decay, n_steps)

@@ -20,7 +20,7 @@ __all__ = ["draw_exponents", "draw_limits", "draw_overtaking"]
 
 @styled
 def draw_exponents(n_steps: int = 2500) -> BookFigure:
-    """Draw the gap of every update on a bandit, with the measured exponents."""
+    """Draw the gap of every update on a bandit and label the measured exponents."""
     arms, times = (1.0, 0.6, 0.2), log_times(n_steps)
     fig, ax = figure(height=3.7)
     for name in PAPER:
@@ -45,7 +45,7 @@ def draw_exponents(n_steps: int = 2500) -> BookFigure:
 
 @styled
 def draw_limits(n_steps: int = 3000) -> BookFigure:
-    """Draw (1 - pi) t for several numbers of actions, with the limits."""
+    """Draw (1 - pi) t for several numbers of actions and mark the limits."""
     fig, ax = figure(height=3.2)
     t = np.arange(1, n_steps + 1)
     styles, colour = ("-", "--", "-.", (0, (1.2, 1.2))), style_of("mce").colour
@@ -60,7 +60,7 @@ def draw_limits(n_steps: int = 3000) -> BookFigure:
 
 @styled
 def draw_overtaking(n_steps: int = 20) -> BookFigure:
-    """Draw the gap times the sum of step sizes, with and without the current one.
+    """Draw the gap times the sum of step sizes with and without the current step size.
 
     `n_steps` is at most 25.
     """

@@ -1,34 +1,36 @@
 r"""Asymptotic rates (paper, section 3.2): Theorem 2, its constants, and the other updates.
 
-Notation as in `convergence`: weights :math:`w_t(s)=\eta_td_t(s)`, :math:`c=|A|/(|A|-1)`,
-:math:`W_T(s)=\sum_{t_0\le t<T}w_t(s)` with the sum *before* T.
+The notation is that of the chapter on convergence: the weights are :math:`w_t(s)=\eta_td_t(s)`,
+:math:`c=|A|/(|A|-1)`, and :math:`W_T(s)=\sum_{t_0\le t<T}w_t(s)` is the sum *before* T.
 
-- **MCE.** From the time the greedy actions have settled, with any number of optimal actions,
+- **MCE.** Once the greedy actions have settled, for any number of optimal actions,
   :math:`\|v_\star-v_T\|_\infty\le\frac1{1-\gamma}\max_s\rho_s/(1/\beta+\frac c2\min(1,e_0)W_T(s))`.
   If the optimal action is unique and has probability at least 1/2 at :math:`t_0`,
   :math:`1-\pi_T\le1/(2+\frac c2W_T)`.
-- **Limit.** For one best action and :math:`w_t=\eta` the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` obey
+- **Limit.** If there is one best action and :math:`w_t=\eta`, the odds
+  :math:`\kappa_t=\pi_t/(1-\pi_t)` satisfy
   :math:`\kappa_{t+1}=\kappa_te^{c\eta/(1+\kappa_t)}`, so that
   :math:`|\kappa_T-\kappa_0-c\eta T|\le c\eta\max(1,c\eta e^{x_0})\sum_{t<T}\frac1{1+\kappa_t}`
   with :math:`x_0=c\eta/(1+\kappa_0)`. The sum grows like :math:`\log T`, hence
   :math:`(1-\pi_T)\,\eta T\to1/c=(|A|-1)/|A|`.
-- **CE.** While one action stays greedy, its odds grow at least as
-  :math:`1/(1-\pi_T)\ge1/(1-\pi_{t_0})+\frac12\min(1,\kappa_{t_0})W_T`: the rate of MCE, once the
-  greedy actions have settled.
-- **DI.** If the value of the greedy action exceeds each other one by :math:`\delta` from
-  :math:`t_0` on, a step reduces the probability of the others by at least :math:`w\delta/2` until
-  it is zero: the policy is optimal once :math:`W_T\ge2(1-\pi_{t_0})/\delta`. The same is true, with
-  any number of best actions, for the mass outside a set of actions whose values all exceed the
-  others by :math:`\delta`.
-- **PG-ES** with exponent p > 2: :math:`1-\pi_t` of order :math:`t^{-p/(p-2)}`; with p = 2,
-  geometric. With 1 < p < 2 the step of a small parameter x, of order :math:`|x|^{p-1}`, is longer
-  than x: x overshoots zero and ends in a cycle of period two around it, whose size decreases only
-  as fast as the norm grows. For two arms, to leading order and whatever the weight,
-  :math:`(1-\pi_t)\,t^{p/2}\to((2-p)/8)^{p/2}` (`escort_limit`): slower than :math:`1/t`.
-- **CE with tied optima**: if an adversary breaks ties, as Theorem 1 allows for MCE,
+- **CE.** While one action remains greedy, the odds of this action satisfy
+  :math:`1/(1-\pi_T)\ge1/(1-\pi_{t_0})+\frac12\min(1,\kappa_{t_0})W_T`, which is the rate of MCE
+  once the greedy actions have settled.
+- **DI.** If the value of the greedy action exceeds every other value by :math:`\delta` from
+  :math:`t_0` on, a step reduces the probability of the other actions by at least :math:`w\delta/2`
+  until this probability is zero, so that the policy is optimal once
+  :math:`W_T\ge2(1-\pi_{t_0})/\delta`. If there are several best actions, the same holds for the
+  mass outside a set of actions with values that exceed all other values by :math:`\delta`.
+- **PG-ES.** If the exponent is p > 2, :math:`1-\pi_t` is of order :math:`t^{-p/(p-2)}`. If p = 2,
+  :math:`1-\pi_t` decreases geometrically. If 1 < p < 2, the step of a small parameter x is of order
+  :math:`|x|^{p-1}` and longer than x, so that x overshoots zero and ends in a cycle of period two
+  around zero. The size of the cycle decreases only as fast as the norm grows. For two arms and any
+  weight, :math:`(1-\pi_t)\,t^{p/2}\to((2-p)/8)^{p/2}` to leading order (`escort_limit`), which is
+  slower than :math:`1/t`.
+- **CE with tied optima.** If an adversary breaks ties, as Theorem 1 allows for MCE,
   :math:`1-\pi_t` can be of order :math:`t^{-1/2}` (`taking_turns`).
 
-The function `exponent` of the chapter on convergence measures the exponents of a decay.
+The function `exponent` of the chapter on convergence measures the exponent of a decay.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def bandit_masses(
     weights: float | ArrayLike = 1.0,
     theta0: ArrayLike | None = None,
 ) -> Floats:
-    """Return the mass outside the best arms of a bandit before each update and after the last."""
+    """Return the mass of the suboptimal arms of a bandit before each step and after the last."""
     q = np.asarray(rewards, dtype=np.float64)
     policies = as_update(update).policy(follow(update, q, weights, n_steps, theta0))
     return np.asarray(policies[:, q < q.max()].sum(axis=1))
@@ -82,15 +84,15 @@ def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Float
 
 @formula
 def mass_bound(n_actions: int, weight_sum: Any) -> Any:
-    """Return Theorem 2's bound on 1 - pi_T if the best action has probability 1/2 at t_0."""
+    """Return the bound of Theorem 2 on 1 - pi_T if the best action has probability 1/2 at t_0."""
     return 1 / (2 + n_actions / (2 * (n_actions - 1)) * weight_sum)
 
 
 def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
     r"""Return step sizes :math:`\eta_t=(t+1)\kappa_t` for two arms, and the masses :math:`1-\pi_t`.
 
-    The odds follow :math:`\kappa_{t+1}=\kappa_te^{2\eta_t/(1+\kappa_t)}` from :math:`\kappa_0=1`
-    and grow like :math:`e^{t^2}`, which stays in the range of floats up to 25 steps.
+    The odds satisfy :math:`\kappa_{t+1}=\kappa_te^{2\eta_t/(1+\kappa_t)}` with :math:`\kappa_0=1`
+    and grow like :math:`e^{t^2}`, which is in the range of floats for at most 25 steps.
     """
     kappa, rates, masses = 1.0, np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
@@ -101,7 +103,7 @@ def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:
 
 
 def unique_instances() -> dict[str, FiniteMDP]:
-    """Return MDPs with a unique optimal policy, by name."""
+    """Return a dictionary from names to MDPs that have a unique optimal policy."""
     return {
         "bandit": bandit([1.0, 0.5, 0.0]),
         "chain": chain(5, discount=0.9),
@@ -111,7 +113,7 @@ def unique_instances() -> dict[str, FiniteMDP]:
 
 
 def two_bandits() -> FiniteMDP:
-    """Return two separate bandits, each with arms 1 and 0; trajectories start in the second one."""
+    """Return a process of two bandits with rewards 1 and 0 that starts in the second bandit."""
     transitions = np.zeros((3, 2, 3))
     transitions[:2, :, 2] = 1.0
     rewards = [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
@@ -123,11 +125,11 @@ def two_bandits() -> FiniteMDP:
 def run_with_bound_start(
     name: str, n_steps: int
 ) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
-    """Return one of `unique_instances`, its structure, a run of MCE and the start of the bound.
+    """Return an MDP, its structure, an MCE run and the first time at which the bound holds.
 
-    The bound starts at the first time at which the greedy actions have settled, since the best one
-    may lose probability before that, and the best action has probability 1/2 at every state. It is
-    ``None`` if the run is too short.
+    The bound holds from the first time at which the greedy actions have settled and the best action
+    has probability at least 1/2 at every state. Before the greedy actions have settled, the best
+    action can lose probability. The time is ``None`` if the run is too short.
     """
     mdp = unique_instances()[name]
     facts = structure(mdp)
@@ -151,8 +153,8 @@ def mass_limit(n_actions: int) -> Any:
 def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floats:
     r"""Return the odds :math:`\kappa_t=\pi_t/(1-\pi_t)` of one best arm under MCE.
 
-    This repeats MCE on purpose: :math:`\kappa` keeps its digits if :math:`1-\pi` loses them.
-    A `ValueError` is raised if the odds leave the range of floats.
+    This function implements MCE again because :math:`\kappa` is accurate even if :math:`1-\pi` is
+    not. A `ValueError` is raised if the odds exceed the range of floats.
     """
     n_actions = as_int("n_actions", n_actions, low=2)
     c = n_actions / (n_actions - 1)
@@ -166,7 +168,7 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
 
 
 def limit_error_bound(kappa: Floats, n_actions: int) -> Floats:
-    r"""Bound :math:`|\kappa_T-\kappa_0-cT|` for every T, from the odds at weight 1."""
+    r"""Return bounds on :math:`|\kappa_T-\kappa_0-cT|` for every T, given the odds at weight 1."""
     c = n_actions / (n_actions - 1)
     start = c / (1.0 + kappa[0])
     return np.append(0.0, c * max(1.0, c * np.exp(start)) * np.cumsum(1.0 / (1.0 + kappa[:-1])))
@@ -179,10 +181,11 @@ def limit_error_bound(kappa: Floats, n_actions: int) -> Floats:
 def escort_limit(p: Any) -> Any:
     r"""Return the limit of :math:`(1-\pi_t)\,t^{p/2}` for 1 < p < 2.
 
-    Let :math:`r` be the good parameter, :math:`x` the bad one, :math:`C=wp\Delta`. To leading order
-    a step reduces :math:`|x|` by :math:`C|x|^{p-1}/r^p`; the cycle of period two has
-    :math:`|x|^{2-p}=C/(2r^p)` (its multiplier is :math:`2p-3`: it attracts), and each step
-    increases :math:`r` by :math:`C|x|^p/r^{p+1}`, so that :math:`r^{4/(2-p)}` grows linearly.
+    Let :math:`r` be the parameter of the optimal arm, :math:`x` the parameter of the suboptimal
+    arm, and :math:`C=wp\Delta`. To leading order a step reduces :math:`|x|` by
+    :math:`C|x|^{p-1}/r^p`. The cycle of period two has :math:`|x|^{2-p}=C/(2r^p)` and is stable,
+    since the multiplier of the cycle is :math:`2p-3`. Each step increases :math:`r` by
+    :math:`C|x|^p/r^{p+1}`, so that :math:`r^{4/(2-p)}` grows linearly.
     """
     p = as_float("p", p)
     if not 1.0 < p < 2.0:
@@ -191,11 +194,12 @@ def escort_limit(p: Any) -> Any:
 
 
 def taking_turns(update: str | Update, n_steps: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return times and the third arm's probabilities if the best arms of (1, 1, 0) take turns.
+    """Return times and probabilities of the third arm if the best arms of (1, 1, 0) take turns.
 
-    The tie-break chooses the first arm until its parameter exceeds the second one by k, then the
-    second arm until the two are equal, and then increases k by one. The result has the times at
-    which the two are equal. Theorem 1 allows any such tie-break for MCE.
+    The tie-break chooses the first arm until the parameter of the first arm exceeds the parameter
+    of the second arm by k, then the second arm until the two parameters are equal, and then
+    increases k by one. The returned times are the times at which the two parameters are equal.
+    Theorem 1 allows any such tie-break for MCE.
     """
     chosen = as_update(update)
     if chosen.kernel is None or chosen.parametrization != "softmax":

@@ -1,19 +1,20 @@
 r"""Exact counts of PG-SM for many updates, enclosed in blocks of steps.
 
-Let :math:`F(\delta) = \delta + \sinh\delta`, the flow time of the comparison lemma:
+Let :math:`F(\delta) = \delta + \sinh\delta` be the flow time of the comparison lemma, with
 :math:`F' = 1/2g`. A step of weight w from :math:`\delta` has the length
-:math:`s = 2wg(\delta) = w/(1+\cosh\delta)`, and changes F by w plus an *excess* forward, by w minus
-a *shortfall* backward,
+:math:`s = 2wg(\delta) = w/(1+\cosh\delta)`. A forward step increases F by w plus an *excess*, and a
+backward step reduces F by w minus a *shortfall*:
 
 .. math:: e_\pm(\delta) = \sinh\delta\,(\cosh s - 1) \pm \cosh\delta\,(\sinh s - s),
           \qquad \sinh s - s \in \tfrac{s^3}6\,[1, \cosh s],
 
-of order :math:`w^2/2F`. In a block of K steps that changes F by a small part of itself, one narrow
-ball e encloses all excesses, so that the block changes F by :math:`K(w + e)`. The length of blocks
-is proportional to F, so that about :math:`\log n` of them, over their relative length, are enough.
-The last steps near the start are made one by one from both ends of the enclosure. Backward steps
-keep the order of two points, since :math:`\delta - 2wg(\delta)` increases for
-:math:`\delta \ge 0`; so the count is the number of steps if both ends take equally many.
+The excess is of order :math:`w^2/2F`. In a block of K steps with a small relative change in F, one
+narrow ball e encloses all excesses, so that the block changes F by :math:`K(w + e)`. The length of
+a block is proportional to F, so that the number of blocks is about :math:`\log n` divided by the
+relative length of a block. The last steps near the initial policy are computed one by one from both
+ends of the enclosure. Backward steps preserve the order of two points, since
+:math:`\delta - 2wg(\delta)` increases for :math:`\delta \ge 0`. The count is therefore the number
+of steps from both ends if the two numbers are equal.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from pu_lib.two_action_dynamics import SoftmaxProcess, TwoActionProblem
 __all__ = ["count_in_blocks", "has_few_blocks"]
 
 SINGLE_STEPS = 1000
-"""The number of steps made one by one near the start, forward and backward."""
+"""The number of steps computed one by one near the initial policy, forward and backward."""
 
 
 def has_few_blocks(problem: TwoActionProblem) -> bool:
-    """Return whether the first update takes less than 1e30 backward ones to undo.
+    """Return whether the first forward update is undone in fewer than 1e30 backward updates.
 
-    It takes more than 1e60 for a first update of weight 300.
+    A first update of weight 300 needs more than 1e60 backward updates.
     """
     w, process = ball(problem.eta), SoftmaxProcess(problem.start)
     process.forward(w)
@@ -44,9 +45,10 @@ def has_few_blocks(problem: TwoActionProblem) -> bool:
 
 
 def count_in_blocks(n: int, problem: TwoActionProblem, strict: bool = False) -> int:
-    """Return the count of PG-SM with a constant weight from pi_0(a_1) >= 1/2, n up to about 1e15.
+    """Return the count of PG-SM with a constant weight from pi_0(a_1) >= 1/2.
 
-    `has_few_blocks` must be true; `Undecided` is raised if no block length decides the last step.
+    `n` is at most about 1e15, and `has_few_blocks` must be true. `Undecided` is raised if no block
+    length decides the last step.
     """
     for part in (Fraction(1, k) for k in (250, 1000, 4000, 16000)):
         try:
@@ -61,7 +63,7 @@ def _flow_time(delta: arb) -> arb:
 
 
 def _log_odds_at(lowest: arb, highest: arb) -> arb:
-    """Return a ball that encloses the log-odds at all flow times between the two."""
+    """Return a ball that encloses the log-odds at all flow times from `lowest` to `highest`."""
     ends, narrow = [], arb(2) ** max(24 - ctx.prec, -100)
     for time, outward in ((lowest.lower(), -1), (highest.upper(), 1)):
         point, move = arb(_log_odds_near(float(time))), arb(1)
@@ -78,7 +80,7 @@ def _log_odds_at(lowest: arb, highest: arb) -> arb:
 
 
 def _log_odds_near(time: float) -> float:
-    """Return the log-odds at a flow time, in floats."""
+    """Return the log-odds at a flow time in floating point."""
     point = math.asinh(time)
     for _ in range(60):
         move = (point + math.sinh(point) - time) / (1 + math.cosh(point))
@@ -89,11 +91,12 @@ def _log_odds_near(time: float) -> float:
 
 
 def _excess(delta: arb, w: arb, direction: int) -> arb:
-    r"""Enclose the excess of a forward step (direction 1) or the shortfall of a backward one (-1).
+    r"""Return a ball that encloses the excess of a forward or the shortfall of a backward step.
 
-    Its main part is :math:`\frac{w^2}2\,m(\delta)\,(\frac{\sinh(s/2)}{s/2})^2` with
-    :math:`m = \sinh\delta/(1+\cosh\delta)^2`. For :math:`\cosh\delta > 2` both factors decrease,
-    so that their values at the ends enclose them.
+    `direction` is 1 for a forward and -1 for a backward step. The main part of the result is
+    :math:`\frac{w^2}2\,m(\delta)\,(\frac{\sinh(s/2)}{s/2})^2` with
+    :math:`m = \sinh\delta/(1+\cosh\delta)^2`. Both factors decrease for :math:`\cosh\delta > 2`,
+    so that the values at the ends enclose the main part.
     """
     if delta.cosh() > 2:
         low, high = (_main_part(arb(end), w) for end in (delta.upper(), delta.lower()))
@@ -127,7 +130,7 @@ def _count(n: int, problem: TwoActionProblem, strict: bool, part: Fraction) -> i
 
 
 def _forward(time: arb, w: arb, steps: int, part: Fraction) -> arb:
-    """Return the flow time after `steps` more forward steps."""
+    """Return the flow time after another `steps` forward steps from `time`."""
     while steps:
         made = min(steps, max(1, int(part * Fraction(float(time / w)))))
         most = 2 * _excess(_log_odds_at(time, time), w, 1).upper()
@@ -140,7 +143,7 @@ def _forward(time: arb, w: arb, steps: int, part: Fraction) -> arb:
 
 
 def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
-    """Return a flow time of at most `floor` after blocks of backward steps, and their number."""
+    """Return a flow time of at most `floor` after backward steps, and the number of these steps."""
     total = 0
     while time > floor:
         left = int(float((time - floor) / w))
@@ -154,7 +157,7 @@ def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
 
 
 def _count_back(delta: arb, problem: TwoActionProblem, strict: bool) -> int:
-    """Return the number of backward steps from the log-odds `delta` to the start or below it."""
+    """Return the number of backward steps from the log-odds `delta` to the initial log-odds."""
     process, w = SoftmaxProcess(problem.start), ball(problem.eta)
     process.y = delta - process.origin
     goal = -1 if strict else 0

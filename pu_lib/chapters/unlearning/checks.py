@@ -1,4 +1,4 @@
-"""Checks of the claims on unlearning. Bounds are compared with exact counts of updates."""
+"""Checks of the claims on unlearning, which compare bounds with exact counts of updates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CS = (0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0)
 
 
 def limit_name(bound: Formula) -> str:
-    """Return the LaTeX of a formula; as the name of a limit it makes the record depend on it."""
+    """Return the LaTeX of a formula as the name of a limit, so that the record depends on it."""
     symbols = {"eta": r"\eta", "start": r"\pi_0(a_1)"}
     known = inspect.signature(bound).parameters
     return f"${bound.latex(**{name: symbols[name] for name in known if name in symbols})}$"
@@ -44,7 +44,7 @@ def compare_counts(
     as_printed: bool = False,
     **arguments: Any,
 ) -> None:
-    """Compare counts with a bound by `method`, a method of a recorder."""
+    """Compare counts with a bound by `method`, which is a method of a recorder."""
     known = inspect.signature(bound).parameters
     for eta, start in product(etas, starts):
         for n, back in zip(ns, counts(ns, eta=eta, start=start, **arguments), strict=True):
@@ -61,7 +61,10 @@ def compare_counts(
 
 @check("sec:intro/unlearning", wrong={"ten actions are still few": {"few": 10}})
 def undoing_takes_n_updates_with_few_actions(compare: Recorder, few: int = 9) -> None:
-    """With up to nine actions PG-SM needs at least n updates to undo n from the uniform policy."""
+    """PG-SM with up to nine actions needs at least n updates to undo n updates.
+
+    The initial policy is uniform.
+    """
     etas = ("0.1", "0.14", "0.25", "0.5", "1", "1.25", "2", "5")
     ns = (1, 2, 3, 5, 10, 30, 79)
     for actions, eta in product(range(2, 13), etas):
@@ -84,7 +87,7 @@ def undoing_takes_n_updates_with_few_actions(compare: Recorder, few: int = 9) ->
 def short_steps_save_the_integer_part_of_the_deficit(
     compare: Recorder, needed: float = 1.0
 ) -> None:
-    """Short steps up to pi(a_1) = 1/2 are undone in n minus floor(log(K^2 / 4(K - 1))) updates."""
+    """PG-SM undoes n short steps up to pi(a_1) = 1/2 in n - floor(log(K^2 / 4(K - 1))) steps."""
     for actions in range(3, 16):
         deficit = unlearning.small_step_deficit(actions)
         # The flow time from the log-odds of 1/K to 0, in steps.
@@ -118,7 +121,7 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
     symmetric: Sequence[str | Update] = ("pg-sm", "pg-es"),
     asymmetric: Sequence[str | Update] = ("di", "ce", "mce"),
 ) -> None:
-    """Symmetric updates need n updates if their steps do not grow; asymmetric ones need fewer."""
+    """Symmetric updates need at least n steps if no step grows; asymmetric updates need fewer."""
     rng = np.random.default_rng(3)
     for update in map(as_update, symmetric):
         for draw in range(50):
@@ -159,7 +162,7 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
 def bounded_policies_need_not_flatten(
     compare: Recorder, p: float = 1.0, start: float = 0.5
 ) -> None:
-    """Softmax's gradient decreases from 1/2 on; that of the escort policy with p = 1 increases."""
+    """The gradient length decreases from 1/2 on for softmax, but not for escort with p = 1."""
     pi = np.linspace(start, 1.0, 201)
     components = np.array([escort_components(x, p) for x in pi])  # at parameters of norm 1
     for policy, lengths in {
@@ -180,7 +183,7 @@ def bounded_policies_need_not_flatten(
 def compare_linked_counts(
     compare: Recorder, bound: Formula, links: Mapping[str, Density], schedule: str = "constant"
 ) -> None:
-    """Compare counts of policies F(theta_1 - theta_2), given by their density F', with a bound.
+    """Compare counts with a bound for policies F(theta_1 - theta_2) with the densities F'.
 
     A constant policy satisfies the three assumptions as printed.
     """
@@ -197,7 +200,7 @@ def compare_linked_counts(
 
 @check("thm:unlearn/i", wrong={"without concavity": {"links": CONVEX}})
 def policy_gradients_need_as_many(compare: Recorder, links: Mapping[str, Density] = LINKS) -> None:
-    """Under the three assumptions n' >= n, with equality for uniform F'; false for constant F."""
+    """The three assumptions imply n' >= n, with equality for uniform F', unless F is constant."""
     compare_linked_counts(compare, unlearning.pg_bound_printed, links)
 
 
@@ -213,7 +216,7 @@ def softmax_needs_one_more_from_one_half(
     starts: Sequence[Number] = ("1/2", "3/4", "0.99"),
     update: str | Update = "pg-sm",
 ) -> None:
-    """PG-SM has n' >= n + 1 from pi_0(a_1) >= 1/2; from 1/20 even n' >= n is false."""
+    """PG-SM has n' >= n + 1 from pi_0(a_1) >= 1/2, but even n' >= n is false from 1/20."""
     compare_counts(compare.at_least, unlearning.pg_bound, SMALL_NS, update=update, starts=starts)
     compare_counts(
         compare.at_least, unlearning.pg_bound_printed, (2, 3, 10), as_printed=True,
@@ -222,11 +225,11 @@ def softmax_needs_one_more_from_one_half(
 
 
 Instance = tuple[Number, str, Number, int, Number]
-"""A count of PG-ES: p, factor, eta, n, start."""
+"""The arguments of a count of PG-ES: p, factor, eta, n and start."""
 
 
 def compare_escort_counts(compare: Recorder, instances: Sequence[Instance]) -> None:
-    """PG-ES can undo n updates in fewer than n."""
+    """PG-ES can undo n updates in fewer than n updates."""
     for p, factor, eta, n, start in instances:
         compare_counts(
             compare.at_least, unlearning.pg_bound_printed, (n,),
@@ -277,7 +280,7 @@ def escort_needs_one_more(
     factor: str = "keep",
     starts: Sequence[Number] = ("1/2",),
 ) -> None:
-    """PG-ES with p >= 2 and its exact gradient has n' >= n + 1 from the uniform start."""
+    """PG-ES with p >= 2 and its exact gradient has n' >= n + 1 from the uniform policy."""
     for p in exponents:
         # At eta = 4/p the first update sets theta_2 to zero, and the count is infinite.
         zeroing = (4 / exact(p),) if factor == "keep" else ()
@@ -299,7 +302,10 @@ def escort_needs_one_more(
 def escort_components_are_monotone_above_a_threshold(
     compare: Recorder, threshold: Callable[[float], float] = lambda p: p / (2 * p - 1)
 ) -> None:
-    """From p/(2p - 1) on, and not below, the first component decreases and the second increases."""
+    """The first component decreases and the second one increases from p/(2p - 1) on.
+
+    The second component decreases just below this threshold.
+    """
     step = 1e-3
     for p in (1.1, 1.5, 2.0, 3.0, 5.0, 20.0):
         first = threshold(p)
@@ -324,7 +330,7 @@ def escort_components_are_monotone_above_a_threshold(
 def counts_without_the_factor_approach_their_limit(
     compare: Recorder, exchanged: bool = False, end: float = 11.06
 ) -> None:
-    """Without its factor PG-ES, p = 2, has lim n'/n < 1 only for 2 < eta/|theta_0| < 11.06."""
+    """PG-ES with p = 2 and no factor has lim n'/n < 1 only if 2 < eta/|theta_0| < 11.06."""
     n, norm, found = 2000, math.sqrt(2), []
     for x in (0.1, 0.5, 1.0, 1.3, 1.9, 2.2, 3.0, 5.0, 8.0, 10.0, 12.0, 15.0, 25.0):
         eta, where = Fraction(x * norm).limit_denominator(1000), {"eta / |theta_0|": x}
@@ -340,7 +346,7 @@ def counts_without_the_factor_approach_their_limit(
 
 @check("thm:unlearn/ii", wrong={"weights that decay": {"schedule": "inverse-sqrt"}})
 def direct_count_is_exact(compare: Recorder, schedule: str = "constant") -> None:
-    """DI's count is min(n, ceil(2(1 - x)/eta)); the printed one is for the uniform start."""
+    """DI's count is min(n, ceil(2(1 - x)/eta)); the printed formula is correct for x = 1/2."""
     rng = np.random.default_rng(4)
     for _ in range(400):
         n, a, b = (int(rng.integers(*span)) for span in ((0, 40), (1, 40), (1, 40)))
@@ -360,7 +366,7 @@ def direct_count_is_exact(compare: Recorder, schedule: str = "constant") -> None
 
 @check("app:unlearning/di-one-step", wrong={"with half of the sum": {"share": Fraction(1, 2)}})
 def direct_updates_add_up(compare: Recorder, share: Fraction = Fraction(1)) -> None:
-    """With fixed values one DI update of the summed weight equals several updates."""
+    """Several DI steps with fixed values equal one step with the sum of their weights."""
     rng, q = np.random.default_rng(8), [Fraction(1), Fraction(0)]
     for run in range(300):
         start = Fraction(int(rng.integers(0, 21)), 20)
@@ -385,7 +391,10 @@ def cross_entropy_needs_a_logarithm(
     etas: Sequence[Number] = ("0.001", "0.01", "0.1", "0.7", "1", "10", "1000"),
     starts: Sequence[Number] = ("1/2", "0.9", "0.999"),
 ) -> None:
-    """CE's strict count obeys the bound from pi_0(a_1) >= 1/2; below, the printed one is false."""
+    """CE's strict count obeys the bound if pi_0(a_1) >= 1/2.
+
+    The printed bound is false for two initial probabilities below 1/2.
+    """
     compare_counts(
         compare.at_most, unlearning.ce_bound, (0, *SMALL_NS),
         etas=etas, starts=starts, update=update, strict=True,
@@ -406,7 +415,7 @@ def cross_entropy_needs_a_logarithm(
 def direct_is_bounded_and_cross_entropy_logarithmic(
     compare: Recorder, bounded: str | Update = "di", logarithmic: str | Update = "ce"
 ) -> None:
-    """DI's count has a bound without n; CE's is between two logarithms of n."""
+    """DI's count is bounded in n, and CE's count lies between two logarithms of n."""
     ns, etas = (1, 3, 10, 100, 1000, 3000), ("0.05", "0.5", "1", "3")
     at_most, at_least = compare.at_most, compare.at_least
     compare_counts(at_most, unlearning.di_bound_in_eta, ns, etas=etas, update=bounded)
@@ -429,7 +438,7 @@ def cross_entropy_is_slower_than_direct(
     ns: Sequence[int] = (1000, 3000),
     etas: Sequence[Number] = ETAS,
 ) -> None:
-    """CE undoes many updates in no fewer than DI, and in at most a logarithm of n."""
+    """CE undoes many updates in at least as many steps as DI, and in at most a logarithm of n."""
     for eta in etas:
         pairs = zip(ns, counts(ns, slower, eta), counts(ns, faster, eta), strict=True)
         for n, long, short in pairs:
@@ -444,7 +453,7 @@ def cross_entropy_is_slower_than_direct(
 # The comparison lemma
 
 Run = tuple[int, Number, str, str, Number]
-"""A run: n, eta, update, schedule, p."""
+"""The arguments of a run: n, eta, update, schedule and p."""
 
 RUNS: tuple[Run, ...] = (
     (20, "0.3", "pg-sm", "constant", 2),
@@ -459,14 +468,14 @@ RUNS: tuple[Run, ...] = (
 )
 
 ROUNDING = 1e-9
-"""Relative tolerance, above the error of the quadrature (1e-12) and of sums of 100 floats."""
+"""Relative tolerance, above the errors of the quadrature (1e-12) and of sums of 100 floats."""
 
 
 @check("lem:comparison", wrong={"p = 3/2, too": {"runs": ((20, "1", "pg-es", "constant", "3/2"),)}})
 def forward_steps_cover_their_weight_and_backward_steps_at_most(
     compare: Recorder, runs: Sequence[Run] = RUNS
 ) -> None:
-    """A forward step covers a flow time of at least its weight, a backward step of at most it."""
+    """Forward steps have flow times of at least, and backward steps of at most, the weight."""
     for n, eta, update, schedule, p in runs:
         for row in step_flow_times(n, eta, update, schedule, p):
             ratio = row["flow time"] / row["weight"]
@@ -493,7 +502,7 @@ def forward_steps_cover_their_weight_and_backward_steps_at_most(
 def policy_gradients_need_almost_three_times_as_many(
     compare: Recorder, links: Mapping[str, Density] = LINKS
 ) -> None:
-    """With decaying weights the three assumptions imply the bound; false for a constant policy."""
+    """The three assumptions imply the bound for decaying weights, unless the policy is constant."""
     compare_linked_counts(compare, unlearning.decaying_pg_bound, links, "inverse-sqrt")
 
 
@@ -501,7 +510,7 @@ def policy_gradients_need_almost_three_times_as_many(
 def softmax_obeys_the_decaying_bound_from_one_half(
     compare: Recorder, update: str | Update = "pg-sm"
 ) -> None:
-    """With decaying weights PG-SM obeys the bound from pi_0(a_1) >= 1/2; from 1/20 it is false."""
+    """PG-SM with decaying weights obeys the bound from pi_0(a_1) >= 1/2, but not from 1/20."""
     for as_printed, ns, etas, starts in (
         (False, SMALL_NS, ETAS, ("1/2", "0.9")),
         (True, (2,), ("8.9",), ("1/20",)),
@@ -513,7 +522,7 @@ def softmax_obeys_the_decaying_bound_from_one_half(
 
 
 def compare_decaying_escort(compare: Recorder, exponents: Sequence[Number]) -> None:
-    """With decaying weights PG-ES obeys the bound of policy gradients only if p >= 2."""
+    """PG-ES with decaying weights obeys the bound for policy gradients only if p >= 2."""
     for p in exponents:
         compare_counts(
             compare.at_least, unlearning.decaying_pg_bound, (1, 2, 10, 100, 300),
@@ -537,7 +546,7 @@ escort_obeys_the_decaying_bound = check(
 
 @check("thm:unlearndecay/ii", wrong={"also the strict count": {"strict": True}})
 def direct_obeys_the_decaying_bound(compare: Recorder, strict: bool = False) -> None:
-    """With decaying weights DI obeys both terms of the bound from every start."""
+    """DI with decaying weights obeys both terms of the bound from every initial policy."""
     for bound in (unlearning.decaying_di_bound_in_n, unlearning.decaying_di_bound_in_eta):
         compare_counts(
             compare.at_most, bound, (0, *SMALL_NS), starts=("0", "1/4", "1/2", "9/10", "1"),
@@ -549,7 +558,10 @@ def direct_obeys_the_decaying_bound(compare: Recorder, strict: bool = False) -> 
 def cross_entropy_obeys_the_decaying_bound_from_one_half(
     compare: Recorder, update: str | Update = "ce"
 ) -> None:
-    """With decaying weights CE obeys the bound from 1/2; from 1/150 the printed one is false."""
+    """CE with decaying weights obeys the bound from pi_0(a_1) >= 1/2.
+
+    The printed bound is false from pi_0(a_1) = 1/150.
+    """
     process: dict[str, Any] = {"update": update, "schedule": "inverse-sqrt"}
     compare_counts(
         compare.at_most, unlearning.decaying_ce_bound, (0, *SMALL_NS),
@@ -571,7 +583,10 @@ def cross_entropy_obeys_the_decaying_bound_from_one_half(
 def decaying_weights_increase_counts(
     compare: Recorder, schedule: str = "inverse-sqrt", peaked: str | Update = "pg-es"
 ) -> None:
-    """With decaying weights counts obey lower bounds; that of PG-ES near its peak is smaller."""
+    """Counts with decaying weights are at least the proved lower bounds for all updates.
+
+    The count of PG-ES at eta = 2.1 is smaller with decaying than with constant weights.
+    """
     ns, etas = (1, 2, 5, 30, 300, 2000), ("0.1", "0.5", "1", "5")
     for name, eta in product(PAPER, etas):
         decaying = parse_problem(name, eta, "inverse-sqrt")
@@ -591,7 +606,7 @@ def decaying_weights_increase_counts(
 
 
 def index_range(n: int) -> str:
-    """Return the range of an index in Lemmas 11 and 12, whose upper bounds are attained at 1."""
+    """Return the label of a range of n; Lemmas 11 and 12 hold with equality at n = 1."""
     return "$n=1$" if n == 1 else "$n>1$"
 
 
@@ -603,7 +618,7 @@ def decay(k: int, power: float) -> float:
 def largest_sequence_obeys_the_bound(
     compare: Recorder, power: float, bound: Formula, printed: Formula, dip: float = -3.0
 ) -> None:
-    """Sequences without negative terms obey the bound; a negative term violates the printed one."""
+    """Nonnegative sequences obey the bound; one with a negative term violates the printed bound."""
     for c in CS:
         for n, largest in enumerate(
             unlearning.largest_sequence(2000, c, lambda k: decay(k, power))
@@ -647,7 +662,7 @@ lemma_12_needs_terms_that_are_not_negative = check(
 def equality_lies_between_the_bounds(
     compare: Recorder, power: float, bound: Formula, below: Formula
 ) -> None:
-    """If the recursion is an equality, the sequence lies between the two bounds."""
+    """The sequence lies between the two bounds if the recursion is an equality."""
     for c in CS:
         terms = unlearning.equality_sequence(2000, c, lambda k: decay(k, power))
         for n, term in enumerate(terms[1:], 1):
@@ -658,7 +673,7 @@ def equality_lies_between_the_bounds(
 
 @formula
 def solution_of_the_printed_equation(n: Any, c: Any) -> Any:
-    """Proof of Lemma 12: the solution of the printed equation, which has the weight c/(t + 1)."""
+    """Return the solution of the equation in the proof of Lemma 12, with the weight c/(t + 1)."""
     return c + log1p(c * log(n + 1))
 
 

@@ -1,7 +1,7 @@
 r"""Densities of policies for the checks of the unlearning and domino chapters.
 
-A density is :math:`F'` on :math:`[0, \infty)`, a function from balls to balls, of a policy
-:math:`\pi_\theta(a_1) = F(\theta_1 - \theta_2)`.
+The density of a policy :math:`\pi_\theta(a_1) = F(\theta_1 - \theta_2)` is :math:`F'` on
+:math:`[0, \infty)`, a function that maps balls to balls.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ LINKS: dict[str, Density] = {
 """Densities that satisfy the three assumptions of Theorem 4(i)."""
 
 UNIFORM: dict[str, Density] = {"uniform": lambda x: arb(1) / 4 + 0 * x}
-"""A constant density, of the policy 1/2 + x/4 for abs(x) <= 2, which has the smallest counts."""
+"""The constant density of the policy 1/2 + x/4 for abs(x) <= 2, which has the smallest counts."""
 
 CONVEX: dict[str, Density] = {"convex": lambda x: (1 + x) / 10}
 """An increasing density, which violates the third assumption."""
 
 
 def instance_of(update: str | Update, **options: Any) -> dict[str, Any]:
-    """Return the name of an update and the options that it has, as the instance of a comparison."""
+    """Return a dictionary of the name of an update and the given options that the update has."""
     own = as_update(update)
     had = {name: str(value) for name, value in options.items() if name in own.options}
     return {"update": own.name, **had}

@@ -41,12 +41,12 @@ NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def update_groups() -> dict[str, str]:
-    """Return one name for each group of equivalent updates, with the label of the group."""
+    """Return a dictionary from one update name per group of equivalent updates to a label."""
     return {names[-1]: " = ".join(map(label_of, names)) for names in equivalent_updates()}
 
 
 def _draw_recoveries(ax: Any, n: int, eta: str, schedule: str) -> None:
-    """Draw pi_t(a_1) of every update up to its recovery."""
+    """Draw pi_t(a_1) for every update until it recovers."""
     horizon = max(4, int(3.5 * n))
     for name, label in update_groups().items():
         back = count(n, name, eta, schedule)
@@ -70,7 +70,7 @@ def _draw_recoveries(ax: Any, n: int, eta: str, schedule: str) -> None:
 
 @styled
 def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
-    """Draw pi_t(a_1) over n forward updates and recovery, with constant and decaying weights."""
+    """Draw pi_t(a_1) over n forward updates and recovery for constant and decaying weights."""
     fig, axes = figure(1, 2, height=3.9, sharey=True)
     for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
         _draw_recoveries(ax, n, eta, schedule)
@@ -83,7 +83,7 @@ def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
 
 @styled
 def draw_counts(eta: str = "0.5") -> Figure:
-    """Draw the exact counts of every update and the paper's bounds, on logarithmic axes."""
+    """Draw the exact counts of every update and the bounds of the paper on logarithmic axes."""
     fig, axes = figure(1, 2, height=4.3, sharey=True)
     step = float(exact(eta))
     grid = np.geomspace(1, NS[-1], 120)
@@ -117,7 +117,7 @@ def draw_counts(eta: str = "0.5") -> Figure:
 
 @styled
 def draw_schedules(n: int = 100) -> Figure:
-    """Draw n' against eta, for constant (filled) and for decaying (open) weights."""
+    """Draw n' against eta for constant weights (filled) and decaying weights (open)."""
     etas = [f"{eta:.4g}" for eta in np.geomspace(0.02, 5, 19)]
     x = [float(eta) for eta in etas]
     fig, ax = figure(height=4.0)
@@ -141,12 +141,12 @@ def draw_schedules(n: int = 100) -> Figure:
 
 MAP_ETAS = tuple(f"{eta:.3g}" for eta in np.geomspace(0.05, 50, 37))
 MAP_NS = tuple(sorted({round(n) for n in np.geomspace(1, 100, 16)}))
-"""The grid of the escort map."""
+"""The values of n in the escort map."""
 
 
 @styled
 def draw_escort_map() -> Figure:
-    """Draw, over eta and n, in which cases PG-ES has n' < n, and by how much n' exceeds n."""
+    """Draw a map over eta and n of the sign and size of n' - n for PG-ES."""
     variants = (("2", "keep"), ("2", "drop"), ("3/2", "keep"), ("3", "drop"))
     fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
     edges = [-1e9, -0.5, 0.5, 10.5, 1e9]
@@ -183,9 +183,9 @@ def _patch(colour: Any) -> Any:
 
 @styled
 def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
-    """Draw n forward and `back` backward updates of PG-ES in the plane of its parameters.
+    """Draw `n` forward and `back` backward updates of PG-ES in the plane of the parameters.
 
-    Each step is perpendicular to the parameters, so that their norm increases.
+    Each step is perpendicular to the parameters, so that the norm of the parameters increases.
     """
     there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
     home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
@@ -211,7 +211,7 @@ def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
 
 @styled
 def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
-    """Draw the weight of each step of PG-SM or PG-ES and the flow time that it covers."""
+    """Draw the weight and the flow time of each step of PG-SM or PG-ES."""
     rows = step_flow_times(n, eta, update)
     fig, ax = figure(height=3.4)
     t = [row["t"] for row in rows]

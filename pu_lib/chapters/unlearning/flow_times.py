@@ -1,9 +1,9 @@
 r"""The comparison lemma (section 3.4): the weight of a step and the flow time that it covers.
 
-With small weights an update is a flow along a line. The flow time between two points, the book's
-travel time, is the time that the flow takes from one to the other. Under PG-SM, and under PG-ES
-with :math:`p \ge 2`, a forward step of weight w covers a flow time of at least w, a backward step
-one of at most w.
+An update with small weights is a flow along a line. The flow time between two points is the time
+that the flow takes from one point to the other; the book calls it travel time. Under PG-SM, and
+under PG-ES with :math:`p \ge 2`, a forward step of weight w covers a flow time of at least w, and a
+backward step covers a flow time of at most w.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ __all__ = ["escort_flow_time", "step_flow_times"]
 def step_flow_times(
     n: int, eta: Number, update: str | Update = "pg-sm", schedule: str = "constant", p: Number = 2
 ) -> list[dict[str, Any]]:
-    r"""Return t, phase, weight and flow time of each step of a run from the uniform start.
+    r"""Return t, phase, weight and flow time of each step of a run from the uniform policy.
 
     For PG-SM the flow time of a step from :math:`\delta` to :math:`\delta'` is
     :math:`|\int dx / 2g|` with :math:`\int dx/2g = x + \sinh x`; for PG-ES it is
     :math:`R^2|\int d\psi / h|` with :math:`R = \|\theta_n\|_2`, where
     :math:`\tan\psi = x = |\theta_2/\theta_1|` and :math:`\frac{d\psi}h =
-    \frac{(1+x^p)^2}{p\,x^{p-1}(1+x^2)^2}\,dx`. The last step is cut at the start.
+    \frac{(1+x^p)^2}{p\,x^{p-1}(1+x^2)^2}\,dx`. The last step ends at the uniform
+    policy.
     """
     problem = parse_problem(update, eta, schedule, p)
     process: Any = problem.process()
@@ -60,7 +61,7 @@ def step_flow_times(
 
 
 def _flow_clock(problem: TwoActionProblem) -> Callable[[Any], float]:
-    """Return the function that computes the flow time of a process from its start."""
+    """Return the function that computes the flow time of a process from its initial policy."""
     if problem.kind is SoftmaxProcess:
         return lambda process: float(process.y + process.y.sinh())
     if problem.kind is EscortProcess and problem.factor == "keep":
@@ -74,10 +75,10 @@ def _flow_clock(problem: TwoActionProblem) -> Callable[[Any], float]:
 
 
 def escort_flow_time(log_ratio: float, p: float) -> float:
-    r"""Return :math:`\int d\psi/h` from :math:`\log x` = `log_ratio` to the start, x = 1.
+    r"""Return :math:`\int d\psi/h` from :math:`\log x` = `log_ratio` to x = 1.
 
-    With :math:`x = e^u` the integrand is :math:`x^{2-p}(1+x^p)^2/(p(1+x^2)^2)\,du`; for p = 2 it is
-    one half. The relative accuracy is 1e-12.
+    If :math:`x = e^u`, the integrand is :math:`x^{2-p}(1+x^p)^2/(p(1+x^2)^2)\,du`, which is
+    :math:`\frac12\,du` for p = 2. The relative accuracy is 1e-12.
     """
     from scipy.integrate import quad  # here, because it is slow to import
 

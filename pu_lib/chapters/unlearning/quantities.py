@@ -1,38 +1,39 @@
 r"""Undoing updates (section 3.4; Theorems 4 and 5, Lemmas 11 and 12).
 
-One state, two actions. From :math:`\pi_0(a_1) = x`, make :math:`n` *forward* updates with
-:math:`q = (1, 0)`, then *backward* updates with :math:`q = (0, 1)`. The count is
+There is one state with two actions. The policy starts at :math:`\pi_0(a_1) = x` and is changed by
+:math:`n` *forward* updates with :math:`q = (1, 0)`, and then by *backward* updates with
+:math:`q = (0, 1)`. The count is
 
 .. math:: n' = \min\{m \ge 0 : \pi_{n+m}(a_1) \le \pi_0(a_1)\},
 
-with :math:`<` instead of :math:`\le` for *strict* recovery (:math:`n'_s`), and infinity if that
-never happens. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta` (constant),
+with :math:`<` instead of :math:`\le` for *strict* recovery (:math:`n'_s`), and infinity if there is
+no such m. The weight of update :math:`t = 1, 2, \dots` is :math:`w_t = \eta` (constant),
 :math:`w_t = \eta/\sqrt t` (decaying; the bounds write :math:`\eta_1`) or
-:math:`w_t = \eta\,c^{t-1}`, with one counter t through both phases.
+:math:`w_t = \eta\,c^{t-1}`, and t counts the updates of both phases.
 
-Counts of the paper's updates are exact, in the coordinates of `pu_lib.two_action_dynamics`:
-rationals for DI with constant or geometric weights, sums of square roots for DI with decaying
-weights (`pu_lib.exact.root_sum` decides their ties), Arb balls for the others, with the precision
-raised until the sign of every quantity that matters is proved. Any other registered update is
-counted in floats, by its own `step`.
+Counts for the paper's updates are exact. In the coordinates of `pu_lib.two_action_dynamics`, DI
+with constant or geometric weights uses rationals, DI with decaying weights uses sums of square
+roots (`pu_lib.exact.root_sum` decides ties), and all others use Arb balls. The precision is raised
+until the sign of every compared quantity is proved. The count of any other registered update is
+computed in floats by the method `step` of the update.
 
-The bounds are formulas, which the checks call and the statements print. They are true for DI from
-any start, for CE, MCE and PG-SM from :math:`x \ge \frac12`; lower bounds of DI, CE and MCE are true
-from :math:`x = \frac12`. A name that ends in ``_printed`` is a bound of the paper for which this
-book has another one.
+The bounds are formulas, which the checks call and the statements print. The bounds for DI hold for
+any x, and the bounds for CE, MCE and PG-SM hold for :math:`x \ge \frac12`. The lower bounds for DI,
+CE and MCE hold for :math:`x = \frac12`. A name that ends in ``_printed`` is a bound of the paper
+for which this book has another bound.
 
 Applicability and issues
 ------------------------
-At most `max_steps` updates are made one by one in a phase. Two counts are known beyond that: DI's
-with constant weights, by its theorem, and PG-SM's with constant weights from
-:math:`\pi_0(a_1) \ge \frac12`, in blocks of steps (`pu_lib.chapters.unlearning.block_counting`),
-for n up to :math:`10^{15}` and weights that are neither below 1/1000 nor huge. All other counts
-raise `OutOfReach` with the proved bounds: at once if n alone or a lower bound on the count is too
-large, else after the steps. Integer arithmetic decides whether the first update makes an escort
-parameter zero, and for :math:`p = 2` whether the second one does. No theorem excludes that a later
-one does, except for :math:`p \ge 2` from the uniform start; `count` then raises `Undecided` or
-`OutOfReach` instead of returning infinity. The same happens at a tie of PG-ES with p = 1, where
-ties are many.
+At most `max_steps` updates are performed one by one in a phase. Two kinds of counts are known
+beyond this limit: a theorem gives the count of DI with constant weights, and blocks of steps
+(`pu_lib.chapters.unlearning.block_counting`) give the count of PG-SM with constant weights from
+:math:`\pi_0(a_1) \ge \frac12`, for n up to :math:`10^{15}` and weights that are at least 1/1000 and
+not too large. All other counts raise `OutOfReach` with the proved bounds, immediately if n or a
+lower bound on the count is too large, and otherwise after the steps. Integer arithmetic decides
+whether the first update sets an escort parameter to zero, and for :math:`p = 2` whether the second
+update does. If a later update sets a parameter to zero, which is only excluded for :math:`p \ge 2`
+from the uniform policy, `count` raises `Undecided` or `OutOfReach` instead of returning infinity.
+The same errors are raised at a tie of PG-ES with p = 1, for which ties are frequent.
 """
 
 from __future__ import annotations
@@ -71,16 +72,16 @@ from pu_lib.two_action_dynamics import (
 from pu_lib.updates import Update
 
 MAX_STEPS = 2_000_000
-"""The largest number of updates that are made one by one, which takes a few seconds."""
+"""The largest number of updates to perform one by one, which takes a few seconds."""
 
 MAX_BLOCK_N = 10**15
 """The largest n for which PG-SM is counted in blocks of steps."""
 
 MAX_QUICK_STEPS = 50_000
-"""The largest number of updates to make one by one if a theorem gives the same count."""
+"""The largest number of updates to perform one by one if a theorem gives the same count."""
 
 _BITS = 256
-"""The precision up to which the time of a step hardly depends on the length of the numbers."""
+"""The precision in bits up to which the time of a step hardly depends on the precision."""
 
 
 # The bounds of Theorem 4
@@ -88,48 +89,48 @@ _BITS = 256
 
 @formula
 def pg_bound_printed(n: Any) -> Any:
-    """Theorem 4(i), as printed: a lower bound for policy gradients."""
+    """Return the lower bound for policy gradients as printed in Theorem 4(i)."""
     return n
 
 
 @formula
 def pg_bound(n: Any) -> Any:
-    """Theorem 4(i), improved for PG-SM, and for PG-ES with p >= 2 and its exact gradient."""
+    """Return the improved bound of Theorem 4(i) for PG-SM and for exact PG-ES with p >= 2."""
     return n + 1
 
 
 @formula
 def di_bound_in_eta(eta: Any) -> Any:
-    """Theorem 4(ii), without n: an upper bound for DI from the uniform start."""
+    """Return the term of Theorem 4(ii) without n, an upper bound for DI from the uniform policy."""
     return ceil(1 / eta)
 
 
 @formula
 def di_bound_printed(n: Any, eta: Any) -> Any:
-    """Theorem 4(ii), as printed: DI's count from the uniform start."""
+    """Return DI's count from the uniform policy as printed in Theorem 4(ii)."""
     return min(n, ceil(1 / eta))
 
 
 @formula
 def di_bound(n: Any, eta: Any, start: Any = Fraction(1, 2)) -> Any:
-    """Theorem 4(ii), corrected: DI's count from any start."""
+    """Return DI's count from any initial policy, a corrected form of Theorem 4(ii)."""
     return min(n, ceil(2 * (1 - start) / eta))
 
 
 def di_strict_count(n: int, eta: Fraction, start: Fraction = Fraction(1, 2)) -> int:
-    """Return DI's strict count from a start above 0."""
+    """Return DI's strict count from a positive initial probability."""
     return min(n, math.floor(2 * (1 - start) / eta)) + 1
 
 
 @formula
 def ce_bound_printed(n: Any, eta: Any) -> Any:
-    """Theorem 4(iii), as printed: an upper bound for CE and MCE."""
+    """Return the upper bound for CE and MCE as printed in Theorem 4(iii)."""
     return 2 + 1 / eta * log1p(2 * eta * n)
 
 
 @formula
 def ce_bound(n: Any, eta: Any) -> Any:
-    """Theorem 4(iii), improved: a bound on the strict count."""
+    """Return the improved upper bound of Theorem 4(iii), which also bounds the strict count."""
     if n == 0:
         return 2
     return 2 + 1 / eta * log1p(2 * eta * (n - 1))
@@ -137,7 +138,7 @@ def ce_bound(n: Any, eta: Any) -> Any:
 
 @formula
 def ce_lower_bound(n: Any, eta: Any) -> Any:
-    """Theorem 4(iii), from below: a bound for CE and MCE from the uniform start."""
+    """Return a lower bound for CE and MCE from the uniform policy, added to Theorem 4(iii)."""
     return 1 / (2 * eta) * log1p(eta * n)
 
 
@@ -146,29 +147,29 @@ def ce_lower_bound(n: Any, eta: Any) -> Any:
 
 @formula
 def decaying_pg_bound(n: Any) -> Any:
-    """Theorem 5(i): a lower bound for policy gradients, n >= 1."""
+    """Return the lower bound of Theorem 5(i) for policy gradients if n >= 1."""
     return 3 * n - 4 * sqrt(n) + 1
 
 
 @formula
 def decaying_di_bound_in_n(n: Any) -> Any:
-    """Theorem 5(ii), first term: an upper bound for DI from n alone."""
+    """Return the first term of Theorem 5(ii), an upper bound for DI that depends only on n."""
     return 3 * n + 4 * sqrt(n) + 1
 
 
 @formula
 def decaying_di_bound_in_eta(n: Any, eta: Any) -> Any:
-    """Theorem 5(ii), second term: an upper bound for DI, by pi(a_1) <= 1."""
+    """Return the second term of Theorem 5(ii), an upper bound for DI that uses pi(a_1) <= 1."""
     return (1 / eta + 1) ** 2 + sqrt(n) * (2 + 2 / eta)
 
 
 def decaying_di_bound(n: int, eta: float) -> Any:
-    """Return Theorem 5(ii)'s upper bound for DI, the smaller of its two terms."""
+    """Return the upper bound of Theorem 5(ii) for DI, which is the smaller of two terms."""
     return min(decaying_di_bound_in_n(n), decaying_di_bound_in_eta(n, eta))
 
 
 def decaying_di_lower_bound(n: int, eta: float) -> float:
-    r"""Return a lower bound for DI, :math:`2\sqrt n\,v + v^2`, of order :math:`\sqrt n`.
+    r"""Return the lower bound :math:`2\sqrt n\,v + v^2` for DI, which is of order :math:`\sqrt n`.
 
     Here :math:`v = \min\{\sqrt{n+1}-1, \frac1{2\eta_1}\}`.
     """
@@ -178,28 +179,28 @@ def decaying_di_lower_bound(n: int, eta: float) -> float:
 
 @formula
 def decaying_ce_logarithm(n: Any, eta: Any) -> Any:
-    """Theorem 5(iii), the logarithm L."""
+    """Return the logarithm L of Theorem 5(iii)."""
     return log1p(4 * eta * sqrt(n))
 
 
 @formula
 def decaying_ce_bound_printed(n: Any, eta: Any) -> Any:
-    """Theorem 5(iii), as printed: an upper bound for CE and MCE."""
+    """Return the upper bound for CE and MCE as printed in Theorem 5(iii)."""
     L = decaying_ce_logarithm(n, eta)
     return (4 + L / (2 * eta)) ** 2 + sqrt(n) * (8 + L / eta)
 
 
 @formula
 def decaying_ce_bound(n: Any, eta: Any) -> Any:
-    """Theorem 5(iii), improved: a bound on the strict count."""
+    """Return the improved upper bound of Theorem 5(iii), which also bounds the strict count."""
     L = decaying_ce_logarithm(n, eta)
     return (2 + L / (2 * eta)) ** 2 + sqrt(n) * (4 + L / eta)
 
 
 def decaying_ce_lower_bound(n: int, eta: float) -> float:
-    r"""Return a lower bound for CE and MCE, :math:`2\sqrt n\,v + v^2`.
+    r"""Return the lower bound :math:`2\sqrt n\,v + v^2` for CE and MCE.
 
-    Here :math:`v = \frac1{4\eta_1}\log(1 + 2\eta_1(\sqrt{n+1}-1))`: the order is
+    Here :math:`v = \frac1{4\eta_1}\log(1 + 2\eta_1(\sqrt{n+1}-1))`, so that the bound is of order
     :math:`\sqrt n\log n`.
     """
     weight = math.log1p(2 * eta * (math.sqrt(n + 1) - 1)) / (4 * eta)
@@ -211,37 +212,37 @@ def decaying_ce_lower_bound(n: int, eta: float) -> float:
 
 @formula
 def lemma_11_bound_printed(n: Any, c: Any) -> Any:
-    """Lemma 11, as printed."""
+    """Return the upper bound of Lemma 11 as printed."""
     return c + log1p(c * n)
 
 
 @formula
 def lemma_11_bound(n: Any, c: Any) -> Any:
-    """Lemma 11, improved, n >= 1."""
+    """Return the improved upper bound of Lemma 11 if n >= 1."""
     return c + log1p(c * (n - 1))
 
 
 @formula
 def lemma_11_lower_bound(n: Any, c: Any) -> Any:
-    """Lemma 11, from below, if the recursion is an equality."""
+    """Return a lower bound for Lemma 11 if the recursion is an equality."""
     return log1p(c * n)
 
 
 @formula
 def lemma_12_bound_printed(n: Any, c: Any) -> Any:
-    """Lemma 12, as printed."""
+    """Return the upper bound of Lemma 12 as printed."""
     return c + log1p(2 * c * sqrt(n))
 
 
 @formula
 def lemma_12_bound(n: Any, c: Any) -> Any:
-    """Lemma 12, improved, n >= 1."""
+    """Return the improved upper bound of Lemma 12 if n >= 1."""
     return c + log1p(2 * c * (sqrt(n) - 1))
 
 
 @formula
 def lemma_12_lower_bound(n: Any, c: Any) -> Any:
-    """Lemma 12, from below, if the recursion is an equality."""
+    """Return a lower bound for Lemma 12 if the recursion is an equality."""
     return log1p(2 * c * (sqrt(n + 1) - 1))
 
 
@@ -249,9 +250,9 @@ def largest_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[fl
     r"""Return the largest :math:`X_0, \dots, X_n \ge 0` under the recursion of Lemma 11 or 12.
 
     The right-hand side of :math:`X_{k+1} \le X_k + c\,r_k e^{-X_k}` is convex in :math:`X_k`, so
-    its maximum over :math:`0 \le X_k \le M_k` is at an end of the interval:
-    :math:`M_{k+1} = \max(c\,r_k, M_k + c\,r_k e^{-M_k})` is attained. `decay` maps k to
-    :math:`r_k`: 1 in Lemma 11, :math:`(k+1)^{-1/2}` in Lemma 12.
+    its maximum over :math:`0 \le X_k \le M_k` is at an end of the interval, and the largest value
+    is :math:`M_{k+1} = \max(c\,r_k, M_k + c\,r_k e^{-M_k})`. `decay` maps k to :math:`r_k`, which
+    is 1 in Lemma 11 and :math:`(k+1)^{-1/2}` in Lemma 12.
     """
     largest = [0.0]
     for k in range(n):
@@ -282,26 +283,27 @@ def count(
     strict: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> int | float:
-    """Return the number of backward updates that undo `n` forward ones, infinity if none does.
+    """Return the number of backward updates that undo `n` forward updates, or infinity.
 
-    Counts are exact for the paper's five updates and floating point for others.
+    Counts are exact for the paper's five updates and computed in floats for any other update.
 
     Parameters
     ----------
     n : int
         The number of forward updates, at least 0.
     update, eta, schedule, p, factor, start
-        As for `pu_lib.two_action_dynamics.parse_problem`.
+        The arguments of `pu_lib.two_action_dynamics.parse_problem`.
     strict : bool
         Count until pi(a_1) < pi_0(a_1) instead of <=.
     max_steps : int
-        The largest number of updates to make one by one in each phase; a quarter of it forward for
-        DI with weights that are not constant, whose recovery takes longer.
+        The largest number of updates to perform one by one in each phase. DI with weights that are
+        not constant recovers slowly, so that the largest n is a quarter of this number.
 
     Raises
     ------
     OutOfReach
-        A ValueError: the count takes more than `max_steps` updates and no theorem gives it.
+        If the count takes more than `max_steps` updates and no theorem gives the count. This error
+        is a ValueError.
     """
     return counts([n], update, eta, schedule, p, factor, start, strict, max_steps)[0]
 
@@ -317,7 +319,7 @@ def counts(
     strict: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[int | float]:
-    """Return `count` for several n, in their order, with one run of forward updates."""
+    """Return the list of counts for the values `ns` from a single run of forward updates."""
     problem = parse_problem(update, eta, schedule, p, factor, start)
     max_steps = require_count("max_steps", max_steps, 0)
     ns = [require_count("n", n, 0) for n in ns]
@@ -357,7 +359,7 @@ def _counts(
 def _counts_in_floats(
     ns: Sequence[int], problem: TwoActionProblem, strict: bool, max_steps: int
 ) -> list[int | float]:
-    """Return the counts in floats; one batch makes the backward steps from all n."""
+    """Return the counts computed in floats, with one batch of backward steps for all n."""
     for n in ns:
         problem.require_resolved(n)
     process, weights, made = (
@@ -391,7 +393,7 @@ def _counts_in_floats(
 
 
 def max_steps_at_precision(max_steps: int) -> int:
-    """Return the largest number of steps at the present precision: fewer above 256 bits."""
+    """Return the largest number of steps at the current precision, which falls above 256 bits."""
     return max_steps * _BITS // max(_BITS, ctx.prec)
 
 
@@ -402,7 +404,7 @@ def count_recovery(
     strict: bool,
     max_steps: int = MAX_STEPS,
 ) -> int | float:
-    """Return the count from a process after `n` forward updates; the process is changed."""
+    """Return the count from a process after `n` forward updates, and modify the process."""
     most = max_steps_at_precision(max_steps)
     fewest = _min_backward_steps(process, n, problem)
     if fewest > most:
@@ -455,9 +457,10 @@ def _format_large(number: arb) -> str:
 
 
 def is_known_without_steps(problem: TwoActionProblem) -> bool:
-    """Return whether every count up to `MAX_BLOCK_N` is known without making all steps.
+    """Return whether every count up to `MAX_BLOCK_N` is known without performing all steps.
 
-    It is with a constant weight for DI, and for PG-SM from one half on with a weight from 1/1000.
+    Only DI and PG-SM with a constant weight have such counts. For PG-SM the initial probability
+    must also be at least 1/2, and the weight at least 1/1000 and not too large.
     """
     if problem.schedule != "constant":
         return False
@@ -468,10 +471,10 @@ def is_known_without_steps(problem: TwoActionProblem) -> bool:
 
 
 def max_forward_steps(problem: TwoActionProblem, max_steps: int) -> int:
-    """Return the largest n whose forward updates are made one by one.
+    """Return the largest n for which the forward updates are performed one by one.
 
-    It is small if the count is known otherwise, and a quarter of `max_steps` for DI with weights
-    that are not constant, whose recovery takes at least three times as many updates.
+    This n is small if the count is known without steps. For DI with weights that are not constant
+    it is a quarter of `max_steps`, since the recovery takes at least three times as many.
     """
     if is_known_without_steps(problem):
         return min(max_steps, MAX_QUICK_STEPS)
@@ -481,7 +484,7 @@ def max_forward_steps(problem: TwoActionProblem, max_steps: int) -> int:
 def count_beyond_reach(
     n: int, problem: TwoActionProblem, strict: bool, max_steps: int = MAX_STEPS
 ) -> int | float:
-    """Return the count by a theorem, or raise OutOfReach with the proved bounds."""
+    """Return the count from a theorem or in blocks, or raise OutOfReach with the proved bounds."""
     if problem.step_hitting_zero() <= n:
         return math.inf
     if is_known_without_steps(problem) and problem.kind is DirectProcess:
@@ -502,9 +505,9 @@ def count_beyond_reach(
 
 
 def proved_bounds(n: int, problem: TwoActionProblem) -> tuple[float, float]:
-    """Return the proved lower and upper bound on n', or 0 and infinity.
+    """Return the proved lower and upper bounds on n', or 0 and infinity if there are none.
 
-    The upper bounds apply to strict recovery, too, except those of DI.
+    The upper bounds also hold for strict recovery, except the bounds for DI.
     """
     half = Fraction(1, 2)
     low, high = 0.0, math.inf
@@ -532,15 +535,16 @@ def proved_bounds(n: int, problem: TwoActionProblem) -> tuple[float, float]:
 
 
 def count_direct_decaying(n: int, problem: TwoActionProblem, strict: bool) -> int | float:
-    r"""Return the count of DI with weights :math:`\eta/\sqrt t`, at the present precision.
+    r"""Return the count of DI with weights :math:`\eta/\sqrt t` at the current precision.
 
-    Forward, :math:`2(\pi - x)` grows to :math:`E = \min\{\eta\sum_{t\le n} t^{-1/2}, 2(1-x)\}`;
-    the count is the least :math:`m` with :math:`\eta\sum_{n<t\le n+m} t^{-1/2} \ge E` (strict:
-    :math:`>`). If balls do not decide whether a sum is above or below :math:`2(1-x)`, `root_sum`
-    decides whether they are equal. The two sums never are: their terms at squares would make
-    harmonic numbers with :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L`
-    is :math:`2^{-\lfloor\log_2 L\rfloor}`, a lower one than in :math:`2H_K`. `Undecided` is raised
-    if the precision does not decide a comparison.
+    The forward updates increase :math:`2(\pi - x)` to
+    :math:`E = \min\{\eta\sum_{t\le n} t^{-1/2}, 2(1-x)\}`. The count is the least :math:`m` with
+    :math:`\eta\sum_{n<t\le n+m} t^{-1/2} \ge E`, or :math:`> E` if `strict`. If balls do not decide
+    whether a sum is above or below :math:`2(1-x)`, `root_sum` decides whether the two are equal.
+    The forward and the backward sum are never equal: the terms at squares would give harmonic
+    numbers with :math:`H_L = 2H_K` and :math:`L \ge K`, but the power of 2 in :math:`H_L` is
+    :math:`2^{-\lfloor\log_2 L\rfloor}`, which is less than the power of 2 in :math:`2H_K`.
+    `Undecided` is raised if the precision does not decide a comparison.
     """
     eta, slack = problem.eta, 2 * (1 - problem.start)
     if strict and problem.start == 0:
@@ -579,7 +583,7 @@ def path(
     factor: str = "keep",
     start: Number = "1/2",
 ) -> list[float]:
-    """Return pi_t(a_1) for t = 0..n+steps: `n` forward updates, then `steps` backward ones."""
+    """Return pi_t(a_1) at t = 0 to n + steps over `n` forward and then `steps` backward updates."""
     n, steps = require_count("n", n, 0), require_count("steps", steps, 0)
     if n + steps > MAX_STEPS:
         raise ValueError(f"n, steps: at most {MAX_STEPS} updates together; there are {n + steps}")
@@ -608,7 +612,8 @@ def linked_count(
 ) -> int:
     r"""Return the count for the policy gradient of :math:`\pi(a_1) = F(\theta_1 - \theta_2)`.
 
-    The start is the median. `density` is :math:`F'` on :math:`[0, \infty)`, from balls to balls.
+    The initial policy is uniform. `density` is :math:`F'` on :math:`[0, \infty)` and maps balls to
+    balls.
     """
     n, problem = require_count("n", n, 0), parse_problem("pg-sm", eta, schedule)
 
@@ -624,9 +629,9 @@ def linked_count(
 def small_step_deficit(actions: int) -> float:
     r"""Return :math:`\log\frac{K^2}{4(K-1)}`, the limit of n - n' for K actions and short steps.
 
-    It follows from :math:`n' \approx n - \log(g_n/g_0)` as the weight goes to zero, with
-    :math:`g = \pi(1-\pi)` at the first action, which grows from :math:`(K-1)/K^2` to at most 1/4.
-    Fewer than n updates are enough if this exceeds 1.
+    The limit follows from :math:`n' \approx n - \log(g_n/g_0)` as the weight goes to zero. The
+    quantity :math:`g = \pi(1-\pi)` at the first action grows from :math:`(K-1)/K^2` to at most 1/4.
+    Fewer than n updates are enough if the limit exceeds 1.
     """
     return math.log(actions**2 / (4 * (actions - 1)))
 
@@ -637,7 +642,7 @@ def small_step_deficit(actions: int) -> float:
 def escort_components(pi: float, p: float) -> tuple[float, float]:
     r"""Return :math:`\pi^{1-1/p}(1-\pi)` and :math:`-\pi(1-\pi)^{1-1/p}`.
 
-    The proof of Theorem 4(i) prints them as PG-ES's gradient of :math:`\pi(a_1)`.
+    The proof of Theorem 4(i) prints these components as the PG-ES gradient of :math:`\pi(a_1)`.
     """
     power = 1.0 - 1.0 / p
     return pi**power * (1.0 - pi), -pi * (1.0 - pi) ** power
@@ -647,19 +652,20 @@ def escort_components(pi: float, p: float) -> tuple[float, float]:
 def escort_differences(
     p: Number, factor: str, etas: tuple[str, ...], ns: tuple[int, ...]
 ) -> np.ndarray:
-    """Return n' - n of PG-ES from the uniform start, with shape (len(ns), len(etas))."""
+    """Return the (len(ns), len(etas)) array of n' - n for PG-ES from the uniform policy."""
     found = [counts(ns, "pg-es", eta, p=p, factor=factor) for eta in etas]
     return np.subtract(found, ns).T
 
 
 def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
-    r"""Return :math:`\kappa_\infty` and the limit of :math:`n'/n` for PG-ES, p = 2, factor dropped.
+    r"""Return :math:`\kappa_\infty` and :math:`\lim n'/n` for PG-ES with p = 2 and no factor.
 
-    The start is (1, 1). :math:`\kappa_k = \eta / (2\|\theta_k\|)` decreases along the forward path
-    to :math:`\kappa_\infty`, which is taken from the policy after `steps` updates. In the limit a
-    forward step multiplies the angle by :math:`1 - 2\kappa_\infty` (above 1/2 it changes sign), and
-    a backward step by :math:`1 + 2\kappa_\infty`, so that
-    :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`: infinity if
+    The initial parameters are (1, 1). The sequence :math:`\kappa_k = \eta / (2\|\theta_k\|)`
+    decreases along the forward path to :math:`\kappa_\infty`, which is approximated after `steps`
+    updates. In the limit a forward step multiplies the angle by :math:`1 - 2\kappa_\infty`, which
+    is negative if :math:`\kappa_\infty > \frac12`, and a backward step multiplies the angle by
+    :math:`1 + 2\kappa_\infty`, so that
+    :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`. The limit is infinite if
     :math:`\kappa_\infty = \frac12`.
     """
     problem = parse_problem("pg-es", eta, factor="drop")

@@ -1,7 +1,7 @@
 """The checks of the chapter on updates.
 
 Gradients are compared with complex-step derivatives of the policies, up to `ROUNDING`. Claims about
-the limit of huge or tiny weights have their own tolerances.
+the limits of large or small weights have their own tolerances.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_updat
 Step = Callable[[Floats, Floats], Floats]
 
 ROUNDING = 1e-12
-"""Tolerance of the gradient checks: the rounding of some thousand operations on numbers near 1."""
+"""Tolerance of the gradient checks, for rounding in about 1000 operations on numbers near 1."""
 
 EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0)
-"""The exponents of the escort checks."""
+"""The exponents p with which the escort policy is checked."""
 
 
 def _compare_with_zero(
@@ -54,7 +54,7 @@ def _compare_with_zero(
     at: Mapping[str, Any],
     tolerance: float = ROUNDING,
 ) -> None:
-    """Compare the largest absolute value in `error` with zero, up to a tolerance."""
+    """Compare the largest absolute value in `error` with zero up to a tolerance."""
     largest, limit = float(np.max(np.abs(error))), f"0 up to {format_number(tolerance)}"
     compare.equal(quantity, largest, 0.0, tolerance=tolerance, limit=limit, at=at)
 
@@ -64,7 +64,10 @@ def _compare_with_zero(
 
 @check("eq:obj", wrong={"rewards that grow by the factor 1/gamma a step": {"growth": 1 / 0.9}})
 def rest_of_the_objective_is_bounded(compare: Recorder, growth: float = 1.0) -> None:
-    """Remainders of the sum of rewards obey the geometric bound, which the first MDP attains."""
+    """The remainder of the sum of rewards is at most the geometric bound.
+
+    The bound holds with equality for the first MDP.
+    """
     rng = np.random.default_rng(23)
     mdps = [FiniteMDP(np.ones((1, 2, 1)), np.ones((1, 2)), [1.0], 0.9)]
     mdps += [random_mdp(rng, n_states=8, n_actions=3, discount=0.9) for _ in range(10)]
@@ -102,13 +105,13 @@ def policy_gradient_theorem_holds(compare: Recorder, normalised: bool = False) -
 
 
 def _gradient_without_mean(f: Floats, grad_f: Floats) -> Floats:
-    """Return a wrong gradient of the softmax policy: without the derivative of the normaliser."""
+    """Return the softmax gradient without the derivative of the normaliser, which is incorrect."""
     return np.asarray(softmax_of(f) * grad_f)
 
 
 @check("eq:softmax_grad", wrong={"without the sum over a'": {"formula": _gradient_without_mean}})
 def softmax_gradient_is_right(compare: Recorder, formula: Step = softmax_gradient) -> None:
-    """Equation (5) is the gradient of the softmax policy, for the scores of a small network."""
+    """Equation (5) is the gradient of the softmax policy for the scores of a small network."""
     rng = np.random.default_rng(1)
     for draw in range(300):
         network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
@@ -122,7 +125,7 @@ def softmax_gradient_is_right(compare: Recorder, formula: Step = softmax_gradien
 
 @check("eq:escort-grad", wrong={"no signs in the corrected formula": {"signed": False}})
 def escort_gradient_needs_signs(compare: Recorder, signed: bool = True) -> None:
-    """Equation (7) is the gradient of the escort policy only with the signs of the scores."""
+    """Equation (7) is the gradient of the escort policy only if it has the signs of the scores."""
     rng = np.random.default_rng(2)
     for draw in range(300):
         p = float(rng.choice(EXPONENTS))
@@ -146,9 +149,9 @@ def escort_gradient_needs_signs(compare: Recorder, signed: bool = True) -> None:
 def _compare_steps(
     compare: Recorder, claimed: Step, policy: Policy, seed: int, at: Mapping[str, Any]
 ) -> None:
-    """Compare a claimed step with the derivative of sum_a q(a) pi(a), for tabular parameters.
+    """Compare a claimed step with the derivative of sum_a q(a) pi(a) for tabular parameters.
 
-    The first case is two uniform actions with values 1 and 0.
+    The first case has the uniform policy of two actions with the values 1 and 0.
     """
     rng = np.random.default_rng(seed)
     cases = [(np.full(2, 0.25), np.array([1.0, 0.0]))]
@@ -161,7 +164,7 @@ def _compare_steps(
 
 
 def _unit_step(update: Update, theta: Floats, q: Floats) -> Floats:
-    """Return the step of an update with weight 1."""
+    """Return the change in the parameters after one step of weight 1."""
     return np.asarray(update.step(theta, q, 1.0) - theta)
 
 
@@ -175,7 +178,7 @@ def _unit_step(update: Update, theta: Floats, q: Floats) -> Floats:
 def softmax_step_is_probability_times_advantage(
     compare: Recorder, formula: Step = softmax_step, update: str = "pg-sm"
 ) -> None:
-    """The last line of appendix A.1.1 is the softmax step, and the step of the library."""
+    """The last line of appendix A.1.1 is the softmax step, and the library computes this step."""
     steps: dict[str, Step] = {"formula": formula}
     steps["library"] = partial(_unit_step, as_update(update))
     for source, claimed in steps.items():
@@ -184,13 +187,13 @@ def softmax_step_is_probability_times_advantage(
 
 @check("app:softmax/middle-line", wrong={"the last line in its place": {"formula": softmax_step}})
 def line_before_the_last_is_the_step(compare: Recorder, formula: Step = middle_line) -> None:
-    """The line before the last of appendix A.1.1 is the softmax step."""
+    """The second-to-last line of appendix A.1.1 is the softmax step."""
     _compare_steps(compare, formula, softmax_of, 3, {})
 
 
 @check("app:escort", wrong={"no sign in the step": {"signed": False}})
 def escort_step_has_signs(compare: Recorder, signed: bool = True) -> None:
-    """Escort steps have the sign of each parameter, also in the library."""
+    """The escort step has the sign of each parameter as a factor, in theory and in the library."""
     for p in EXPONENTS:
         steps = {
             "formula": partial(escort_step, p=p, signed=signed),
@@ -212,8 +215,9 @@ def direct_step_is_a_projection(
 ) -> None:
     r"""DI projects :math:`\theta + wq` onto the simplex.
 
-    The projection :math:`x'` of :math:`x` is the point of the simplex for which :math:`x - x'` has
-    one value :math:`\lambda` at entries with :math:`x' > 0`, and at most :math:`\lambda` at others.
+    The projection :math:`x'` of :math:`x` is the point of the simplex for which :math:`x - x'` is
+    equal to a constant :math:`\lambda` at all entries with :math:`x' > 0`, and at most
+    :math:`\lambda` at all other entries.
     """
     rng, chosen = np.random.default_rng(20), as_update(update)
     for draw in range(500):
@@ -232,7 +236,7 @@ def direct_step_is_a_projection(
 
 @check("eq:ce2", wrong={"MCE is the gradient of the cross-entropy": {"update": "mce"}})
 def cross_entropy_step_is_a_gradient(compare: Recorder, update: str = "ce") -> None:
-    r"""The step of CE is :math:`w\nabla\log\pi(a_q)`, so that both equations agree."""
+    r"""The step of CE is :math:`w\nabla\log\pi(a_q)`, so that the two equations for CE agree."""
     rng, chosen = np.random.default_rng(5), as_update(update)
     for draw in range(500):
         k = int(rng.integers(2, 7))
@@ -253,7 +257,7 @@ def cross_entropy_step_is_a_gradient(compare: Recorder, update: str = "ce") -> N
     },
 )
 def mce_conserves_the_sum(compare: Recorder, update: str | Update = "mce") -> None:
-    r"""MCE conserves :math:`\sum_a\theta_a`, at weights from 1e-3 to 1e3."""
+    r"""MCE conserves :math:`\sum_a\theta_a` for weights from 1e-3 to 1e3."""
     rng, chosen = np.random.default_rng(7), as_update(update)
     theta = rng.normal(size=(200, 4))
     total, length = theta.sum(axis=-1), np.zeros(200)
@@ -273,7 +277,7 @@ def mce_conserves_the_sum(compare: Recorder, update: str | Update = "mce") -> No
 def mce_parameters_stay_within_the_range_of_log_pi(
     compare: Recorder, update: str | Update = "mce"
 ) -> None:
-    """Under MCE no parameter is farther from the initial mean than the range of log pi.
+    """No parameter of MCE differs from the initial mean by more than the range of log pi.
 
     The values are drawn at random at every step, so that the policy does not converge and the
     parameters need not diverge.
@@ -294,7 +298,7 @@ def mce_parameters_stay_within_the_range_of_log_pi(
     "sec:mce/others", wrong={"the same weight instead of (|A| - 1)/|A| times it": {"scaled": False}}
 )
 def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
-    """Changing the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""
+    """A step of the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""
     rng = np.random.default_rng(10)
     alone, both = GreedyAlone(), as_update("mce")
     for draw in range(500):
@@ -310,7 +314,11 @@ def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) ->
 
 
 def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw policies and values of four actions, with a gap of 0.01 and the best at most at 0.99."""
+    """Return random policies and values of four actions.
+
+    The value of the best action exceeds all others by more than 0.01, and the probability of the
+    best action is below 0.99.
+    """
     rng = np.random.default_rng(seed)
     pi, q = rng.dirichlet(np.ones(4), size=4 * n), rng.random((4 * n, 4))
     top = np.sort(q, axis=-1)
@@ -319,9 +327,9 @@ def _states_with_a_gap(n: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def _compare_with_greedy(compare: Recorder, updates: Sequence[str]) -> None:
-    """Compare the probability of the other actions after one step of weight 1e6 with zero.
+    """Compare the probability of all suboptimal actions after one step of weight 1e6 with zero.
 
-    The probabilities after smaller weights are reported.
+    The probabilities after steps of smaller weights are reported.
     """
     pi, q = _states_with_a_gap(2000, 8)
     greedy = greedy_mask(q)
@@ -337,7 +345,7 @@ def _compare_with_greedy(compare: Recorder, updates: Sequence[str]) -> None:
 
 @check("sec:ce/greedy", wrong={"PG-SM becomes greedy": {"update": "pg-sm"}})
 def ce_becomes_greedy(compare: Recorder, update: str = "ce") -> None:
-    """One step of CE becomes greedy as the weight grows."""
+    """The policy after one step of CE tends to the greedy policy as the weight grows."""
     _compare_with_greedy(compare, [update])
 
 
@@ -351,13 +359,16 @@ def ce_becomes_greedy(compare: Recorder, update: str = "ce") -> None:
 def di_ce_and_mce_become_greedy(
     compare: Recorder, updates: Sequence[str] = ("di", "ce", "mce")
 ) -> None:
-    """One step of DI, CE and MCE becomes greedy as the weight grows."""
+    """The policy after one step of DI, CE or MCE tends to the greedy one as the weight grows."""
     _compare_with_greedy(compare, updates)
 
 
 @check("book:huge-steps", wrong={"PG-ES tends to its limit for p = 3 at p = 2": {"p": 3.0}})
 def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
-    """One step tends to the stated limit as its weight grows; DI attains it at a finite weight."""
+    """The policy after one step tends to the stated limit as the weight of the step grows.
+
+    The policy equals the limit under DI if the weight is large enough.
+    """
     pi, q = _states_with_a_gap(300, 22)
     greedy, first = greedy_mask(q), direct_greedy_weight(pi, q)
     too_small, enough = (
@@ -404,7 +415,7 @@ def huge_steps_have_these_limits(compare: Recorder, p: float = 2.0) -> None:
 def paths_have_these_shapes(
     compare: Recorder, straight: str = "mce", p: float = 2.0, centred: bool = True
 ) -> None:
-    """MCE moves on a line to the corner, DI along q - mean(q), PG-ES on an exponential curve.
+    """MCE follows a straight line, DI the direction q - mean(q), PG-ES an exponential curve.
 
     CE changes the log odds of two actions that are not greedy by -w times the difference of their
     probabilities.
@@ -429,13 +440,16 @@ def paths_have_these_shapes(
 
 
 def _odds_change(update: Update, pi: Floats, q: Floats, weights: Floats) -> Floats:
-    """Return the change of the log odds of actions 1, 2, 3 against action 1 along some steps."""
+    """Return the change in the log odds of actions 1, 2 and 3 against action 1 over all steps."""
     start, end = follow(update, q, weights, theta0=update.parameters(pi))[[0, -1], :, 1:]
     return np.asarray((end - end[:, :1]) - (start - start[:, :1]))
 
 
 def _direct_turn(pi: Floats, q: Floats, weight: float, centred: bool) -> Floats:
-    """Return the difference of a small step of `di` from its direction, at interior policies."""
+    """Return the difference of a small `di` step from w (q - mean(q)), divided by w.
+
+    Only the policies inside the simplex after the step are included.
+    """
     step = as_update("di").step(pi, q, weight) - pi
     straight = weight * (q - centred * q.mean(axis=-1, keepdims=True))
     inside = np.all(pi + step > 0, axis=-1)
@@ -443,7 +457,7 @@ def _direct_turn(pi: Floats, q: Floats, weight: float, centred: bool) -> Floats:
 
 
 def _replicator_gap(update: Update, pi: Floats, q: Floats, weight: float) -> Floats:
-    """Return the distance of the last escort policy to the curve pi e^(tau q), at its own tau."""
+    """Return the difference between the curve pi e^(tau q) and the last escort policy."""
     end = update.policy(follow(update, q, weight, 2000, update.parameters(pi))[-1])
     # tau follows from the odds of the actions with the best and the worst value.
     best, worst = np.argmax(q, axis=-1), np.argmin(q, axis=-1)
@@ -464,12 +478,12 @@ def _replicator_gap(update: Update, pi: Floats, q: Floats, weight: float) -> Flo
     },
 )
 def wall_stops_forward_steps_only(compare: Recorder, update: str = "di") -> None:
-    r"""Forward steps leave DI fixed at the wall, and one backward step leaves the wall.
+    r"""A forward step of DI does not change the greedy policy, but one backward step does.
 
-    With :math:`R` the range of q, the projection of a backward step from the greedy vertex reduces
-    the top coordinate by :math:`\lambda`, and :math:`(1-\lambda)_++(wR-\lambda)_+\le1` implies
-    :math:`\lambda\ge wR/2`: the change is at least :math:`\min(1,wR/2)`, with equality for two
-    actions.
+    Let :math:`R` be the range of q. The projection of a backward step from the greedy vertex
+    reduces the top coordinate by :math:`\lambda`, and :math:`(1-\lambda)_++(wR-\lambda)_+\le1`
+    implies :math:`\lambda\ge wR/2`. The change is therefore at least :math:`\min(1,wR/2)`, with
+    equality for two actions.
     """
     rng, chosen = np.random.default_rng(24), as_update(update)
     for draw in range(50):
@@ -501,7 +515,10 @@ def wall_stops_forward_steps_only(compare: Recorder, update: str = "di") -> None
 def escort_halvings_do_not_slow_down(
     compare: Recorder, damped: str | Update = "pg-sm", cure: str | Update = "pg-es"
 ) -> None:
-    """Each halving of the worse arm's probability takes twice as long under PG-SM, not PG-ES."""
+    """Under PG-SM each halving of the suboptimal probability takes twice as long as the last one.
+
+    Under PG-ES with p = 2 all halvings take equally long.
+    """
     ratios, details = [], []
     for update, steps in ((as_update(damped), 16_000), (as_update(cure), 160)):
         # With so small a weight and p = 2 no escort parameter crosses zero.

@@ -1,4 +1,4 @@
-"""Figures of the chapter on the five updates: flows on the simplex, huge steps."""
+"""Figures of the chapter on the five updates."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FLOW_Q = (0.6, 1.0, 0.0)
 
 
 def place(pi: Floats) -> tuple[Floats, Floats]:
-    """Return the plane coordinates x, y of policies of three actions, shape (..., 3)."""
+    """Return the plane coordinates x and y of policies with three actions."""
     points = pi @ CORNERS
     return points[..., 0], points[..., 1]
 
 
 def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) -> None:
-    """Draw the simplex of three actions, with the values `q` at its corners."""
+    """Draw the simplex of three actions and write the values `q` at its corners."""
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.fill(*CORNERS.T, facecolor="none", edgecolor=GREY, lw=1, zorder=1)
@@ -47,7 +47,7 @@ def simplex_axes(ax: Axes, q: Sequence[float] | None = None, size: float = 9.5) 
 
 
 def starts(rows: int = 7) -> Floats:
-    """Return positive policies on a triangular grid of the simplex, shape (n, 3)."""
+    """Return positive policies on a triangular grid of the simplex as an (n, 3) array."""
     grid = [
         (i + 1 / 3, j + 1 / 3, rows - 1 - i - j + 1 / 3)
         for i in range(rows)
@@ -58,7 +58,7 @@ def starts(rows: int = 7) -> Floats:
 
 @styled
 def draw_flows(q: Sequence[float] = FLOW_Q, weight: float = 0.05, n_steps: int = 1500) -> Figure:
-    """Draw the paths of all updates from a grid of policies, with small steps and fixed values."""
+    """Draw the paths of all updates from a grid of policies for small steps and fixed values."""
     rows = len(UPDATES) // 3 + 1  # the last panel is for the values
     fig, axes = figure(rows, 3, height=2.5 * rows)
     values = np.asarray(q, dtype=np.float64)
@@ -98,7 +98,7 @@ def _flow_line(ax: Axes, path: Floats, colour: str) -> None:
 
 
 def _value_panel(ax: Axes, q: Floats) -> None:
-    """Draw the lines of equal value."""
+    """Draw the contour lines of the value of a policy."""
     simplex_axes(ax, list(q))
     pi = starts(60)
     lines = ax.tricontour(
@@ -114,7 +114,7 @@ def _value_panel(ax: Axes, q: Floats) -> None:
 
 @styled
 def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
-    """Draw escort paths with p = 2 over the curves pi e^(tau q), from seven random starts."""
+    """Draw escort paths with p = 2 and the curves pi e^(tau q) from seven random policies."""
     fig, ax = figure(width=5.0, height=4.2)
     values = np.asarray(q, dtype=np.float64)
     simplex_axes(ax, list(q))
@@ -134,9 +134,9 @@ def draw_replicator(q: Sequence[float] = FLOW_Q, seed: int = 3) -> Figure:
 def draw_huge_steps(
     pi: Sequence[float] = (0.55, 0.1, 0.35), q: Sequence[float] = (0.7, 1.0, 0.0)
 ) -> Figure:
-    """Draw the probability of all but the greedy action after one step, over its weight.
+    """Draw the probability of all suboptimal actions after one step against the weight.
 
-    Triangles mark the limits of the paper's updates.
+    Triangles mark the limits for the paper's updates.
     """
     fig, ax = figure(height=3.6)
     policy, values = np.asarray(pi), np.asarray(q)
