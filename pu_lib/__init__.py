@@ -3,13 +3,13 @@
 The library behind the executable companion to Laroche and Tachet des Combes, *Beyond the
 Policy Gradient Theorem for Efficient Policy Updates in Actor-Critic Algorithms* (AISTATS 2022).
 
-`updates` has the policy updates, `mdp` and `domains` the finite Markov decision processes,
-`trajectories` the exact process, `experiments` those of section 4, `claims` the claims and how they
-are judged, and `chapters` one folder a chapter of the book with its claims, quantities, checks and
-figures.
+`updates` has the policy updates, `mdp` and `domains` have the finite Markov decision processes,
+`trajectories` computes exact runs of an update, `experiments` has the experiments of section 4, and
+`claims` has the claims of the paper and the code that judges them. `chapters` has one folder per
+chapter of the book, with the chapter's claims, quantities, checks and figures.
 
-The names below are the public API. Each is imported at its first use, so that ``import pu_lib``
-is fast:
+The names below are the public API. Each name is imported at its first use, so that
+``import pu_lib`` is fast:
 
 >>> import pu_lib
 >>> print(pu_lib.run("chain", "mce", n_steps=100, weighting="uniform"))
@@ -78,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the library, or one of its modules, at its first use."""
+    """Import a public name or a module of the library at its first use and return it."""
     if name in _HOMES:
         return getattr(import_module(f"pu_lib.{_HOMES[name]}"), name)
     if name in _MODULES:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 
 COMMANDS = ("bench", "claims", "collect", "domino", "race", "sweep", "unlearn")
-"""The subcommands; each is a module of `pu_lib.cli` with a function `add_parser`."""
+"""The subcommands. Each subcommand is a module of `pu_lib.cli` with a function `add_parser`."""
 
 
 MAKE_TARGETS = {"hunt": "search"}
-"""Former subcommands, and the make target that replaces each."""
+"""Former subcommands, each with the make target that replaces it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    """Return which extra installs a missing package; re-raise the error if none does."""
+    """Return an error message that names the extra with the package, or re-raise the error."""
     package = str(error.name).partition(".")[0]
     extras = [
         requirement.partition("extra == ")[2].strip("'\" )")

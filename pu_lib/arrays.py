@@ -1,4 +1,4 @@
-"""Validation of arguments: numbers, arrays, seeds, and keywords that have another name now.
+"""Validation of arguments: numbers, arrays, seeds and renamed keywords.
 
 NumPy converts silently: it parses strings, drops imaginary parts and masks, turns dates into
 nanoseconds and reads ``True`` as 1. The functions here raise a `ValueError` that names the argument
@@ -64,10 +64,10 @@ def as_float_array(
 ) -> Floats:
     """Return `value` as a float64 array, or raise a `ValueError` that names the argument.
 
-    Text, booleans, dates, complex numbers, masked arrays, ragged rows and NaN are rejected; so are
-    infinite entries unless `infinite`, entries outside [`low`, `high`], arrays with fewer than
-    `axes` axes, and any other shape than `shape`, if that is given. A float64 array is returned
-    itself unless `copy`.
+    Text, booleans, dates, complex numbers, masked arrays, ragged rows and NaN are rejected.
+    Infinite entries (unless `infinite` is true), entries outside [`low`, `high`], arrays with fewer
+    than `axes` axes and shapes other than `shape` (if given) are rejected, too. A float64 array is
+    returned without a copy unless `copy` is true.
     """
     # Fast path: loops pass floats and float64 arrays, whose kind need not be checked.
     if type(value) is np.ndarray and value.dtype == np.float64:
@@ -109,7 +109,7 @@ def as_int(
 ) -> int:
     """Return `value` as a Python integer in [`low`, `high`], or raise a `ValueError`.
 
-    Integers of NumPy are accepted, floats and booleans are not. A Python integer cannot overflow.
+    NumPy integers are accepted; floats and booleans are rejected. A Python integer cannot overflow.
     """
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -124,9 +124,9 @@ def as_int(
 
 
 def as_bool_array(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a copy of `value` as a boolean array of that shape, or raise a `ValueError`.
+    """Return a copy of `value` as a boolean array of shape `shape`, or raise a `ValueError`.
 
-    Numbers are not accepted as booleans.
+    Numbers are rejected.
     """
     array = _as_array(name, value, "booleans", copy=True)
     if array.dtype != np.bool_ or array.shape != shape:
@@ -138,11 +138,11 @@ def as_bool_array(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArra
 
 
 def as_generator(seed: Seed) -> np.random.Generator:
-    """Return the random generator that a seed stands for.
+    """Return the random generator of a seed.
 
-    An integer gives ``np.random.default_rng(seed)``, and a generator is returned itself. None gives
-    a generator that the operating system has seeded, the same one at every call. Any other seed
-    raises a `ValueError`.
+    The generator of an integer is ``np.random.default_rng(seed)``, and a generator is returned
+    unchanged. The generator of None is the same at every call and is seeded by the operating
+    system. Any other seed raises a `ValueError`.
     """
     if seed is None:
         return _unseeded()
@@ -159,14 +159,15 @@ def as_generator(seed: Seed) -> np.random.Generator:
 
 @cache
 def _unseeded() -> np.random.Generator:
-    """Return the generator of callers without a seed."""
+    """Return the generator that is used if no seed is given."""
     return np.random.default_rng()
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Raise a `TypeError` that gives the new name of a keyword if a caller uses the old one.
+    """Return a decorator that raises a `TypeError` with the new name if an old name is used.
 
-    ``@renamed(eta="step_size")`` decorates a function whose parameter `eta` is `step_size` now.
+    ``@renamed(eta="step_size")`` decorates a function whose parameter `eta` is now named
+    `step_size`.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -185,7 +186,7 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def require_distributions(name: str, rows: Floats, what: str = "probabilities") -> None:
-    """Raise a `ValueError` unless every row (last axis) is non-negative and sums to 1 within 1e-9.
+    """Raise a `ValueError` unless each row (last axis) is non-negative and sums to 1 within 1e-9.
 
     Entries must be finite; `what` describes the rows in the error message.
     """
@@ -201,12 +202,12 @@ def require_distributions(name: str, rows: Floats, what: str = "probabilities") 
 
 
 def first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Return the index of the first true entry in C order; there must be one."""
+    """Return the index of the first true entry in C order; at least one entry must be true."""
     return tuple(int(i) for i in np.argwhere(marks)[0])
 
 
 def safe_repr(value: object) -> str:
-    """Return the `repr` of a value for an error message, cut to 80 characters."""
+    """Return the `repr` of a value for an error message, truncated to 80 characters."""
     try:
         text = repr(value)
     except ValueError:  # an integer with more digits than Python converts to text
@@ -262,5 +263,5 @@ def _require_range(name: str, array: Floats, low: float, high: float) -> None:
 
 
 def _at(index: tuple[int, ...]) -> str:
-    """Return an index as the end of an error message; empty for a scalar."""
+    """Return text that locates an index in an error message, or an empty string for a scalar."""
     return f" at index {index}" if index else ""

@@ -1,7 +1,7 @@
-"""Two deterministic MDPs with periodic weights on which CE cycles forever.
+"""Two deterministic MDPs with periodic weights for which CE cycles forever.
 
 States may have different numbers of actions. `CycleExample.mdp` adds actions that are never greedy
-and start with a negligible probability.
+and have a negligible initial probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive updates of one state, with the claimed greedy action `greedy`."""
+    """Consecutive updates of one state, during which `greedy` is the claimed greedy action."""
 
     state: int
     weight: Fraction
@@ -36,11 +36,11 @@ class Phase:
 
 @dataclass(frozen=True)
 class CycleExample:
-    """A deterministic MDP, periodic weights, and parameters near a cycle of CE.
+    """A deterministic MDP with periodic weights and initial parameters near a cycle of CE.
 
     `rewards`, `successors` and `start` have one row for each state and one entry for each action.
     The successor ``None`` ends the episode with value 0. `start` has the parameters before the
-    first phase. `spread` is a weight that is added to every state at every step.
+    first phase. `spread` is a weight that is added to the weight of every state at every step.
     """
 
     name: str
@@ -53,12 +53,12 @@ class CycleExample:
 
     @property
     def n_states(self) -> int:
-        """The number of states, without the end of the episode."""
+        """The number of states, excluding the end of the episode."""
         return len(self.rewards)
 
     @property
     def n_actions(self) -> tuple[int, ...]:
-        """The number of actions of each state."""
+        """The number of actions in each state."""
         return tuple(len(row) for row in self.rewards)
 
     @property
@@ -68,7 +68,7 @@ class CycleExample:
 
     @property
     def weights(self) -> Floats:
-        """The weights of one period, shape (period, n_states)."""
+        """The weights of one period as an array of shape (period, n_states)."""
         rows = []
         for phase in self.phases:
             row = np.full(self.n_states, float(self.spread))
@@ -78,7 +78,7 @@ class CycleExample:
 
     @property
     def updated_states(self) -> NDArray[np.int64]:
-        """The scheduled state of each step of one period."""
+        """The scheduled state at each step of one period."""
         return np.repeat([p.state for p in self.phases], [p.updates for p in self.phases])
 
     @property
@@ -88,7 +88,7 @@ class CycleExample:
 
     @property
     def tables(self) -> DeterministicMDP:
-        """The MDP as arrays, padded to a common number of actions."""
+        """The MDP as arrays that are padded to a common number of actions."""
         most = max(self.n_actions)
         rewards = np.zeros((self.n_states, most))
         successors = np.full((self.n_states, most), -1)
@@ -98,7 +98,7 @@ class CycleExample:
         return DeterministicMDP(rewards, successors, np.array(self.n_actions), float(self.discount))
 
     def parameters(self, missing: float = -60.0) -> Floats:
-        """Return the start as parameters of `mdp`, with `missing` for the padding actions."""
+        """Return the initial parameters of `mdp`, with `missing` for the padding actions."""
         theta = np.full((self.n_states + 1, max(self.n_actions)), missing)
         for s, row in enumerate(self.start):
             theta[s, : len(row)] = row
@@ -106,10 +106,10 @@ class CycleExample:
         return theta
 
     def mdp(self) -> FiniteMDP:
-        """Return the example as a `FiniteMDP` with one additional, terminal state.
+        """Return the example as a `FiniteMDP` with an additional terminal state.
 
         Padding actions end the episode and pay 1 less than the smallest reward, so that they are
-        never greedy if another action of the state ends the episode, too.
+        never greedy if another action of the state also ends the episode.
         """
         from pu_lib.mdp import FiniteMDP
 
@@ -146,7 +146,7 @@ class CycleExample:
         return table
 
     def optimum(self) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-        """Return the optimal policy and its exact values; raise a `ValueError` if not unique."""
+        """Return the unique optimal policy and its exact values, or raise a `ValueError`."""
         table = self.deterministic_values()
         best = tuple(max(v[s] for v in table.values()) for s in range(self.n_states))
         optimal = [actions for actions, v in table.items() if v == best]
@@ -182,7 +182,8 @@ THREE_STATES = CycleExample(
     ),
     start=((0.5551179231, -13.9903199088, 13.4352019857), (-_U, _U), (-_U, _U)),
 )
-"""Weights of period 8, from 10 to 30, one state a step; CE stays away from the optimum."""
+"""An example with weights from 10 to 30 and period 8 that update one state per step; CE does not
+converge to the optimum."""
 
 _B = 1.9481487330477392
 
@@ -208,4 +209,4 @@ FOUR_STATES = CycleExample(
     ),
     start=((-0.4424847643, -0.2911896806, 0.7336744449), (_B, -_B), (_B, -_B), (_B, -_B)),
 )
-"""A constant weight of 1/2, one state a step, with period 109,662."""
+"""An example with constant weight 1/2 and period 109,662 that updates one state per step."""

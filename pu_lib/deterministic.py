@@ -1,8 +1,8 @@
 """Deterministic MDPs whose states may have different numbers of actions.
 
-Used by the cycles of cross-entropy, their certificates and the searches for further cycles.
-`policy_values` and `action_values` work with floats, rationals and balls. `run_process` and
-`largest_falls` are compiled and use floats.
+The cycles of cross-entropy, the certificates of the cycles and the searches for further cycles use
+this module. `policy_values` and `action_values` work with floats, rationals and balls.
+`run_process` and `largest_falls` are compiled and use floats.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Number = Any
 
 @dataclass(frozen=True)
 class DeterministicMDP:
-    """Arrays of a deterministic MDP, or of a batch of them.
+    """The arrays of a deterministic MDP or of a batch of deterministic MDPs.
 
-    `rewards` and `successors` have shape (..., n_states, max n_actions); leading axes are the
-    batch. The successor -1 ends the episode with value 0. `n_actions`, shape (n_states,), has the
-    number of actions of each state; later columns are padding. `discount` is a float or has shape
-    (...).
+    `rewards` and `successors` have shape (..., n_states, max n_actions), and the leading axes
+    are the batch. The successor -1 ends the episode with value 0. `n_actions`, shape (n_states,),
+    has the number of actions of each state; later columns are padding. `discount` is a float or has
+    shape (...).
     """
 
     rewards: Floats
@@ -43,16 +43,16 @@ class DeterministicMDP:
 
     @property
     def is_action(self) -> NDArray[np.bool_]:
-        """Which columns are actions rather than padding, shape (n_states, max n_actions)."""
+        """A boolean mask of actions, without padding, of shape (n_states, max n_actions)."""
         return np.arange(self.rewards.shape[-1]) < self.n_actions[:, np.newaxis]
 
     def __getitem__(self, rows: Any) -> DeterministicMDP:
-        """Return a part of the batch."""
+        """Return the given rows of the batch."""
         discount = self.discount[rows] if np.ndim(self.discount) else self.discount
         return DeterministicMDP(self.rewards[rows], self.successors[rows], self.n_actions, discount)
 
     def values(self, theta: Floats) -> Floats:
-        """Return the values of softmax policies, shape (..., n_states).
+        """Return the state values of softmax policies as an array of shape (..., n_states).
 
         `theta` has shape (..., n_states, max n_actions); padding columns are ignored.
         """
@@ -67,9 +67,10 @@ class DeterministicMDP:
         return np.asarray(np.linalg.solve(matrix, reward[..., np.newaxis])[..., 0])
 
     def optimum(self, sweeps: int = 3000) -> Floats:
-        """Return the optimal values by value iteration, shape (..., n_states).
+        """Compute the optimal values of shape (..., n_states) by value iteration.
 
-        With a discount of at most 0.99, 3000 sweeps reduce the first error by 0.99^3000 < 1e-13.
+        If the discount is at most 0.99, 3000 sweeps reduce the initial error by a factor of at
+        least 1e13.
         """
         *batch, n_states, _ = self.rewards.shape
         # The last column is the end of the episode, the successor -1; its value stays 0.
@@ -87,9 +88,10 @@ class DeterministicMDP:
 
 @dataclass(frozen=True)
 class ProcessRun:
-    """State values, greedy actions and their gaps to the second best, before each step of a run.
+    """The state values, greedy actions and action gaps before each step of a run.
 
-    They have shape (n_steps, n_states); `theta` has the parameters after the last step.
+    The arrays have shape (n_steps, n_states). A gap is the value of the greedy action minus the
+    value of the second-best action. `theta` has the parameters after the last step.
     """
 
     values: Floats
@@ -106,11 +108,13 @@ def run_process(
     steps: int,
     on_policy: bool = False,
 ) -> ProcessRun:
-    """Run an update of softmax parameters with exact values; the first of tied actions is greedy.
+    """Run an update of softmax parameters with exact values and return the `ProcessRun`.
+
+    The first of tied actions is greedy.
 
     `weights` has the weights of one period, shape (period, n_states). With `on_policy` each weight
-    is multiplied by the discounted occupancy of its state under the current policy, from uniform
-    starts and scaled to mean 1.
+    is multiplied by the discounted occupancy of its state under the current policy, from a
+    uniform initial state and scaled to mean 1.
     """
     from pu_lib.engine import exact  # imports numba
     from pu_lib.kernels import KERNELS
@@ -139,10 +143,10 @@ def run_process(
 def largest_falls(
     mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int, on_policy: bool = False
 ) -> tuple[Floats, Floats]:
-    """Run CE on a batch; return the largest fall of a state value in each half of each run.
+    """Run CE on a batch and return the largest decrease in a state value in each half of each run.
 
     Every state is updated at every step, with constant weights of shape (n, n_states); `on_policy`
-    is as in `run_process`. `theta` is updated in place, so that a second call continues the runs.
+    is as in `run_process`. `theta` is changed in place, so that a second call continues the runs.
     """
     from pu_lib.engine.exact import scan  # imports numba
 
@@ -153,7 +157,7 @@ def largest_falls(
 
 
 def _token(update: Update) -> tuple[int, ...]:
-    """Return the static argument of an update's kernel; raise a `ValueError` if it has none."""
+    """Return the static argument for an update's kernel; raise a `ValueError` without a kernel."""
     from pu_lib.engine.rows import static_kernel
 
     if update.kernel is None or update.parametrization != "softmax":

@@ -1,11 +1,11 @@
-r"""The domains of the paper (section 4, appendix B.1), and registered ones.
+r"""The domains of the paper (section 4, appendix B.1) and registered domains.
 
 Chain
-    States :math:`s_0,\dots,s_{n-1}`, the last one terminal. Action :math:`a_1` jumps to the end and
-    pays :math:`\beta\gamma^{n-2}`; action :math:`a_2` walks to the next state, and the last walk
-    pays 1. Hence, for :math:`\beta\le1`, :math:`\mathcal J(\pi_\star)=\gamma^{n-2}`, and the policy
-    that always jumps earns :math:`\beta\gamma^{n-2}`. The paper has :math:`\beta=0.8` in figure 1
-    and 0.7 in the appendix.
+    The states are :math:`s_0,\dots,s_{n-1}`, and the last state is terminal. Action :math:`a_1`
+    jumps to the end and pays :math:`\beta\gamma^{n-2}`; action :math:`a_2` walks to the next state,
+    and the last walk pays 1. Hence, for :math:`\beta\le1`,
+    :math:`\mathcal J(\pi_\star)=\gamma^{n-2}`, and the policy that always jumps earns
+    :math:`\beta\gamma^{n-2}`. The paper has :math:`\beta=0.8` in figure 1 and 0.7 in the appendix.
 Cliff
     The chain with a third action :math:`a_3`, which ends the trajectory and pays nothing.
 Duplicated chain
@@ -104,19 +104,20 @@ def bandit(rewards: ArrayLike) -> FiniteMDP:
 def chain(
     n_states: int = 10, beta: float = 0.8, discount: float = 0.99, last_state_tie: bool = False
 ) -> FiniteMDP:
-    r"""Return the chain of the paper's figure 1; action 0 jumps, action 1 walks.
+    r"""Return the chain of the paper's figure 1, in which action 0 jumps and action 1 walks.
 
     Parameters
     ----------
     n_states : int
-        :math:`|S| \ge 2`, the terminal state included.
+        The number of states, at least 2, including the terminal state.
     beta : float
-        The return of jumping at :math:`s_0`, relative to that of walking to the end.
+        The return of jumping at :math:`s_0` divided by the return of walking to the end.
     discount : float
         Discount factor in (0, 1).
     last_state_tie : bool
-        Whether jumping pays 1 in the last state before the end, as walking does. It does in the
-        code of the paper's predecessor; in the paper's figure jumping pays the same everywhere.
+        Whether jumping pays 1 in the last state before the end, like walking. The code of the
+        paper's predecessor has this reward; in the paper's figure jumping pays the same in every
+        state.
 
     Returns
     -------
@@ -148,7 +149,7 @@ def duplicated_chain(
     discount: float = 0.99,
     last_state_tie: bool = False,
 ) -> FiniteMDP:
-    """Return the chain with `n_actions` - 1 copies of the walking action; action 0 jumps.
+    """Return the chain with `n_actions` - 1 copies of the walking action, in which action 0 jumps.
 
     `n_actions` is at least 2; the other parameters are those of `chain`. Raises a `ValueError` if
     one is out of range.
@@ -160,7 +161,7 @@ def duplicated_chain(
 def _walk(
     n_states: int, beta: float, discount: float, copies: int, cliff: bool, last_state_tie: bool
 ) -> FiniteMDP:
-    """Return a chain: action 0 jumps, the next `copies` walk, and a last one falls if `cliff`."""
+    """Return a chain: action 0 jumps, `copies` actions walk and, if `cliff`, the last one falls."""
     n_states = as_int("n_states", n_states, low=2)
     as_float("beta", beta)
     discount = _open_unit(discount)
@@ -199,7 +200,7 @@ def _open_unit(discount: float) -> float:
 
 
 def _power(base: float, exponent: int) -> float:
-    """Return the correctly rounded power; that of the C library may differ in the last bit."""
+    """Return the correctly rounded power; the C library's power may differ in the last bit."""
     return float(Fraction(base) ** exponent)
 
 
@@ -213,26 +214,26 @@ def random_mdp(
     horizon: float = 50.0,
     if_none: IfNone = "redraw",
 ) -> FiniteMDP:
-    r"""Return a Random MDP (paper, section 4.1; Laroche et al. 2019, appendix B.1.3).
+    r"""Return a random MDP (paper, section 4.1; Laroche et al. 2019, appendix B.1.3).
 
-    It starts in state 0, and its `transition_rewards` are set.
+    The initial state is 0, and the process has `transition_rewards`.
 
     Parameters
     ----------
     seed : int, numpy.random.Generator or None
-        Seed of the random draws; None for one from the operating system.
+        The seed of the random draws; None for a seed from the operating system.
     n_states, n_actions : int
-        The paper has 100 states and 4 actions.
+        The numbers of states and actions; the paper has 100 states and 4 actions.
     branching : int
-        Successors of each state-action pair, from 1 to `n_states`.
+        The number of successors of each state-action pair, from 1 to `n_states`.
     discount : float
         Discount factor in (0, 1).
     horizon : float
-        In steps: the goal is the state with the smallest :math:`v_\star(s_0)` that is larger than
-        :math:`\gamma^{\text{horizon}}`.
+        A number of steps. The goal is the state with the smallest :math:`v_\star(s_0)` that is
+        larger than :math:`\gamma^{\text{horizon}}`.
     if_none : {"redraw", "last", "raise"}
-        If no state qualifies as the goal: draw new transitions, take the last state (as the
-        predecessor's code does), or raise.
+        What to do if no state qualifies as the goal: draw new transitions, take the last state (as
+        in the predecessor's code), or raise an error.
 
     Returns
     -------
@@ -243,7 +244,7 @@ def random_mdp(
     ------
     ValueError
         If a parameter is out of range, if no goal qualifies (after up to 100 draws with
-        ``"redraw"``), or if trying every goal would take more than minutes.
+        ``"redraw"``), or if trying every goal would take too long.
     """
     n_states = as_int("n_states", n_states, low=2)
     n_actions = as_int("n_actions", n_actions, low=1)
@@ -275,7 +276,7 @@ def random_mdp(
 
 
 def _draws(n_states: int, n_actions: int, branching: int) -> int:
-    """Return the number of draws of transitions that stays within `_MOST_WORK`, at most 100."""
+    """Return the largest number of draws, at most 100, with total work of at most `_MOST_WORK`."""
     work = n_states * n_actions * (n_states * branching + _DRAWING)
     if work > _MOST_WORK:
         raise ValueError(
@@ -288,14 +289,14 @@ def _draws(n_states: int, n_actions: int, branching: int) -> int:
 
 @dataclass(frozen=True)
 class _Garnet:
-    """Successors and probabilities, shape (n_states, n_actions, branching)."""
+    """Successors and their probabilities as arrays of shape (n_states, n_actions, branching)."""
 
     successors: np.ndarray[Any, np.dtype[np.int64]]
     probabilities: Floats
 
 
 def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: int) -> _Garnet:
-    """Draw successors, and probabilities from a uniform partition of [0, 1]."""
+    """Draw successors, and draw their probabilities as a uniform partition of [0, 1]."""
     successors = np.zeros((n_states, n_actions, branching), dtype=np.int64)
     cuts = np.zeros((n_states, n_actions, branching + 1))
     cuts[:, :, -1] = 1.0
@@ -307,7 +308,7 @@ def _garnet(rng: np.random.Generator, n_states: int, n_actions: int, branching: 
 
 
 def _values_of_goals(garnet: _Garnet, discount: float) -> Iterator[float]:
-    """Yield the optimal value of state 0 for each goal but state 0 itself."""
+    """Yield the optimal value of state 0 for each goal other than state 0."""
     for goal in range(1, len(garnet.successors)):
         yield float(_with_goal(garnet, goal, discount).optimal().v[0])
 
@@ -315,9 +316,9 @@ def _values_of_goals(garnet: _Garnet, discount: float) -> Iterator[float]:
 def _with_goal(
     garnet: _Garnet, goal: int, discount: float, of_transitions: bool = False
 ) -> FiniteMDP:
-    """Return the process that ends on entering `goal`, which pays 1.
+    """Return the process that ends with reward 1 on entering `goal`.
 
-    Rewards are expected ones or, if `of_transitions`, a table of shape (n_states, n_actions,
+    The rewards are expected rewards or, if `of_transitions`, a table of shape (n_states, n_actions,
     n_states).
     """
     n_states, n_actions, branching = garnet.successors.shape
@@ -343,28 +344,30 @@ def _with_goal(
 
 @dataclass(frozen=True)
 class Domain:
-    """One entry of `DOMAINS`.
+    """An entry of `DOMAINS`.
 
     Attributes
     ----------
     name : str
-        The name in tables and on the command line, one word.
+        The name in tables and on the command line, which is a single word.
     make : callable
-        Returns the process. Its keyword parameters and their defaults are those of the domain.
-        The process must depend on nothing else, because processes are cached by parameters.
+        A function that returns the process. The keyword parameters of the function and their
+        defaults are the parameters of the domain. The process must depend only on the parameters,
+        because processes are cached by parameters.
     title : str
-        The name in figures; `name` if empty.
+        The name in figures, or an empty string to use `name`.
     baseline : {"uniform", "first"}
-        The policy of normalised performance 0: uniform, or always action 0.
+        The policy with normalised performance 0: the uniform policy, or always action 0.
     target : float
-        The normalised performance that a run has to reach.
+        The normalised performance that a run must reach.
     drawn : bool
-        Whether each run has its own random process; `make` then takes a generator first.
+        Whether each run has its own random process. If so, the first argument of `make` is a
+        generator.
     details : tuple of str
-        Parameters of `make` that are not parameters of the domain, but options of the experiments
-        (`pu_lib.experiments.options`).
+        Parameters of `make` that are options of the experiments (`pu_lib.experiments.options`)
+        instead of parameters of the domain.
     axes : mapping of str to str
-        Labels of parameters on the axes of figures; their names if missing.
+        Labels of parameters on the axes of figures. A parameter without a label is shown by name.
     """
 
     name: str
@@ -390,7 +393,7 @@ class Domain:
         }
 
     def label(self, **parameters: Any) -> str:
-        """Return name and parameters as text that `read_domain` reads, as in ``chain beta=0.7``.
+        """Return the name and the given parameters as text for `read_domain`: ``chain beta=0.7``.
 
         Raises a `ValueError` if the domain has no parameter of that name.
         """
@@ -405,7 +408,7 @@ class Domain:
 
 _DOMAINS: dict[str, Domain] = {}
 DOMAINS: Mapping[str, Domain] = MappingProxyType(_DOMAINS)
-"""The domains by name: the paper's, then registered ones in the order of registration."""
+"""The domains by name: the paper's domains, then registered domains in order of registration."""
 
 
 def register_domain(domain: Domain) -> Domain:
@@ -419,15 +422,16 @@ def register_domain(domain: Domain) -> Domain:
     Returns
     -------
     Domain
-        The same entry.
+        The same entry, unchanged.
 
     Raises
     ------
     TypeError
-        If it is not a `Domain`.
+        If `domain` is not a `Domain`.
     ValueError
-        If its name is not one word or is taken, or a parameter has no default or cannot be written
-        as a word. A function that is defined again, as in a notebook, replaces itself.
+        If the name is not a single word or is already in use, or a parameter has no default or
+        cannot be written as a word. A function that is defined again, as in a notebook, replaces
+        its earlier definition.
 
     Examples
     --------
@@ -467,7 +471,7 @@ def register_domain(domain: Domain) -> Domain:
 
 
 def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> bool:
-    """Return whether `new` may replace `old`: the same function, or the same one defined again."""
+    """Return whether `new` is the function `old` or a new definition of it."""
     places = [(make.__module__, getattr(make, "__qualname__", "")) for make in (new, old)]
     return new is old or (
         places[0] == places[1] and new.__module__ != __name__ and "<lambda>" not in places[0][1]
@@ -477,7 +481,8 @@ def _replaces(new: Callable[..., FiniteMDP], old: Callable[..., FiniteMDP]) -> b
 def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
     """Return the domain and the parameters in text such as ``chain beta=0.7``.
 
-    The name may be in any case. Raises a `ValueError` if the domain or a parameter is unknown.
+    Upper and lower case of the name are equivalent. Raises a `ValueError` if the domain or a
+    parameter is unknown.
 
     Examples
     --------
@@ -493,7 +498,7 @@ def read_domain(label: str) -> tuple[Domain, dict[str, Any]]:
 
 
 def is_domain(text: str) -> bool:
-    """Return whether a text begins with the name of a domain, in any case."""
+    """Return whether a text begins with the name of a domain, in upper or lower case."""
     try:
         find_name("domain", text.strip().partition(" ")[0], DOMAINS)
     except ValueError:
@@ -502,14 +507,14 @@ def is_domain(text: str) -> bool:
 
 
 def as_process(process: Any) -> FiniteMDP:
-    """Return a process, or the one that an environment, a name or a path stands for.
+    """Return the process that an environment, a name or a path stands for.
 
     Parameters
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
-        A process; an environment or its id; a domain with its parameters, as in
-        ``chain beta=0.7`` (a random one is drawn with seed 0); or the path of an ``.npz`` file
-        written by `FiniteMDP.save`.
+        A process, which is returned unchanged; an environment or its id; a domain with its
+        parameters, as in ``chain beta=0.7`` (a random process is drawn with seed 0); or the path
+        of an ``.npz`` file written by `FiniteMDP.save`.
 
     Returns
     -------
@@ -519,7 +524,7 @@ def as_process(process: Any) -> FiniteMDP:
     Raises
     ------
     ValueError
-        If it is none of these, or the file cannot be read.
+        If `process` is none of these, or the file cannot be read.
     """
     if isinstance(process, FiniteMDP):
         return process

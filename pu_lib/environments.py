@@ -23,18 +23,20 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment, wrapped or not, or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...).
+        An environment, with or without wrappers, or its id (FrozenLake-v1, CliffWalking-v1,
+        Taxi-v4, ...).
     discount : float
-        Discount factor in [0, 1); Gymnasium has none.
+        Discount factor in [0, 1); Gymnasium does not define a discount.
 
     Returns
     -------
     FiniteMDP
-        The MDP, with one terminal state added as the last. Outcomes flagged as terminated lead to
-        it. Outcomes with the same successor are merged: probabilities are added, rewards averaged.
-        Transitions of more than 10 million entries, zeros included, are read in sparse form; then
-        rewards are averaged over all outcomes of a state and an action.
-        Time limits of wrappers are ignored: they truncate trajectories without ending them.
+        The MDP with an additional terminal state, which is the last state. Outcomes with the flag
+        ``terminated`` lead to the terminal state. Outcomes with the same successor are merged:
+        their probabilities are added and their rewards are averaged. Transitions with more than 10
+        million entries, zeros included, are stored in sparse form, and rewards are then averaged
+        over all outcomes of a state and an action. Time limits of wrappers are ignored, because
+        they truncate trajectories without ending them.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
 
 
 def _count_actions(table: Mapping[Any, Any]) -> int:
-    """Return the number of actions; raise a `ValueError` unless both indices count from 0."""
+    """Return the number of actions; raise a `ValueError` unless states and actions count from 0."""
     n_actions = len(table[0]) if isinstance(table.get(0), dict) else 0
     for state in range(len(table)):
         actions = table.get(state)
@@ -118,7 +120,7 @@ def _count_actions(table: Mapping[Any, Any]) -> int:
 
 
 def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
-    """Yield each outcome of each state and action."""
+    """Yield each outcome of each state-action pair."""
     for state, actions in table.items():
         for action, outcomes in actions.items():
             for outcome in outcomes:
@@ -126,7 +128,7 @@ def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
 
 
 def make_environment(env_id: str) -> Any:
-    """Return the environment of an id; if there is none, raise a `ValueError` with the reason."""
+    """Return the environment with the given id, or raise a `ValueError` with the reason."""
     try:
         import gymnasium
     except ImportError:

@@ -1,6 +1,6 @@
 r"""Exact numbers and certified comparisons.
 
-Comparisons that rounding errors could get wrong are made in one of two arithmetics:
+Comparisons that rounding errors could falsify are made in one of two arithmetics:
 
 - *rationals* (`fractions.Fraction`): every operation is exact. `exact` reads a number as it is
   written: ``"0.3"`` is 3/10.
@@ -17,8 +17,8 @@ Applicability and issues
 ------------------------
 Balls prove that two numbers are equal only if both balls are exact points: at every precision the
 sign of :math:`\sqrt 2\,\sqrt 3 - \sqrt 6` is undecided, and `certified` ends with an `Undecided` at
-its largest precision. Ties that can occur must be settled by exact arithmetic first: `root_sum`
-does it for sums of square roots, `is_one` for products of powers.
+its largest precision. Possible ties must be decided by exact arithmetic first: `root_sum`
+decides ties of sums of square roots, and `is_one` decides ties of products of powers.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ T = TypeVar("T")
 
 
 class Undecided(ArithmeticError, ValueError):  # noqa: N818 - an outcome, not an error
-    """Raised if the balls, at the current precision, do not decide a comparison."""
+    """Raised if the balls do not decide a comparison at the current precision."""
 
 
 def exact(x: Number, name: str = "the number") -> Fraction:
-    """Return `x` as a rational number; raise a `ValueError`, which calls it `name`, if it is none.
+    """Return `x` as a `Fraction`, or raise a `ValueError` that names the argument `name`.
 
-    A string is a decimal (``"0.3"``, ``"1e-3"``) or a quotient (``"3/10"``). A float means the
-    shortest decimal that rounds to it: ``0.3`` is 3/10, not the nearest binary fraction.
+    A string is a decimal (``"0.3"``, ``"1e-3"``) or a quotient (``"3/10"``). A float is read as the
+    shortest decimal that rounds to the float: ``0.3`` is 3/10, not the nearest binary fraction.
     """
     if isinstance(x, (Integral, Rational)):
         return Fraction(int(x)) if isinstance(x, Integral) else Fraction(x)
@@ -79,9 +79,9 @@ def ball(x: Number | arb) -> arb:
 
 
 def sign(x: arb) -> int:
-    """Return -1, 0 or 1, the proved sign of `x`.
+    """Return the proved sign of `x`: -1, 0 or 1.
 
-    Raises `Undecided` if the ball contains zero and other numbers.
+    Raises `Undecided` if `x` is a ball that contains zero and other numbers.
     """
     if x > 0:
         return 1
@@ -93,7 +93,7 @@ def sign(x: arb) -> int:
 
 
 def solve(matrix: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
-    r"""Solve a linear system by elimination, in floats, rationals or balls.
+    r"""Solve a linear system by elimination in the arithmetic of floats, rationals or balls.
 
     `matrix`, of shape (n, n), must be diagonally dominant by rows or by columns, as
     :math:`I - \gamma P` and its transpose are, so that no pivoting is needed.
@@ -121,8 +121,8 @@ def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14
     """Return the result of `compute` at the first precision that decides all its comparisons.
 
     The precision starts at `bits` and doubles after each `Undecided`. If `max_bits` is not enough,
-    `Undecided` is raised; the most likely reason is an exact tie. `compute` must make its balls
-    from exact numbers at every call: a ball does not become narrower afterwards.
+    `Undecided` is raised; the most likely reason is an exact tie. `compute` must create its
+    balls from exact numbers at every call, because an existing ball does not become narrower.
     """
     while True:
         with ctx.workprec(bits):
@@ -151,7 +151,7 @@ def is_one(*powers: tuple[Fraction, int]) -> bool:
 
     Arguments are pairs of a number and its exponent. Numerators and denominators are split by their
     common divisors until all factors are pairwise coprime; the product is then 1 if and only if
-    every exponent is 0. No power is computed, so exponents may be of any size.
+    every exponent is 0. No power is computed, so exponents may have any size.
     """
     left = [(x.numerator, e) for x, e in powers] + [(x.denominator, -e) for x, e in powers]
     coprime: list[tuple[int, int]] = []
@@ -172,10 +172,10 @@ def is_one(*powers: tuple[Fraction, int]) -> bool:
 def root_sum(terms: Iterable[tuple[Fraction, int]]) -> Mapping[int, Fraction]:
     r"""Return the normal form of :math:`\sum_i c_i / \sqrt{t_i}`, with rational :math:`c_i`.
 
-    The pairs :math:`(c_i, t_i)` have integers :math:`t_i \ge 1`. The result maps each square-free
-    :math:`r` to the coefficient of :math:`\sqrt r`, if that is not zero. Square roots of distinct
-    square-free integers are linearly independent over the rationals (Besicovitch, 1940), so the sum
-    is zero if and only if the result is empty.
+    The pairs :math:`(c_i, t_i)` have integers :math:`t_i \ge 1`. The result is a dict from each
+    square-free :math:`r` to the coefficient of :math:`\sqrt r`, without coefficients of zero.
+    Square roots of distinct square-free integers are linearly independent over the rationals
+    (Besicovitch, 1940), so the sum is zero if and only if the result is empty.
     """
     coefficients: dict[int, Fraction] = defaultdict(Fraction)
     for coefficient, t in terms:

@@ -1,7 +1,7 @@
 r"""Formatting of numbers, sentences and formulas for readers.
 
-The sentence of a claim names figures in braces; formulas stand between dollars, where braces are
-LaTeX's own:
+The sentence of a claim has names of figures in braces. Braces in formulas, which are between
+dollars, are braces of LaTeX:
 
 >>> sentence = r"From $\frac14$ it takes {n'} updates, not {bound}."
 >>> fill_placeholders(sentence, {"n'": 5, "bound": 3.9512})
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 DIGITS = 4
-"""Significant digits of a measured number."""
+"""The number of significant digits of a measured number."""
 
 _PLACE = re.compile(r"{([^{}]+)}")
 _LETTERS = re.compile("(?<![A-Za-z])(?:eta|theta|pi|epsilon|delta|kappa|gamma)(?![A-Za-z])")
@@ -36,10 +36,10 @@ _THIN = "\N{NARROW NO-BREAK SPACE}"
 
 
 def format_number(value: Real | float) -> str:
-    """Return a number as text, with a formula between dollars if it needs a power of ten.
+    """Return a number as text, with a formula between dollars if the text needs a power of ten.
 
-    An integer keeps all its digits, in groups of three from five digits on; any other number has at
-    most four significant digits.
+    An integer is written with all its digits, in groups of three if it has five digits or more. Any
+    other number has at most four significant digits.
     """
     if isinstance(value, Integral):
         return _grouped(f"{int(value):,}").replace("-", "\N{MINUS SIGN}")
@@ -58,7 +58,7 @@ def format_number(value: Real | float) -> str:
 
 
 def percent(share: float, decimals: int | None = None) -> str:
-    """Return a share of 1 as a percentage, by default with at most four significant digits.
+    """Return a fraction of 1 as a percentage, with at most four significant digits by default.
 
     A no-break space precedes the percent sign.
     """
@@ -67,14 +67,14 @@ def percent(share: float, decimals: int | None = None) -> str:
 
 
 def _grouped(digits: str) -> str:
-    """Return an integer with a thin space between groups of three, from five digits on."""
+    """Return an integer with thin spaces between groups of three if it has five digits or more."""
     return digits.replace(",", _THIN if len(digits.lstrip("-")) > 5 else "")
 
 
 def format_value(value: Any) -> str:
-    """Return a number, truth value, string, sequence or mapping as text, with formulas in dollars.
+    """Return a number, boolean, string, sequence or mapping as text, with formulas in dollars.
 
-    The name of an update becomes its label.
+    The name of an update is replaced by the label of the update.
     """
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
@@ -96,26 +96,27 @@ def format_value(value: Any) -> str:
 
 
 def _labelled(text: str) -> str:
-    """Return the label of the update of that name; other text is returned unchanged."""
+    """Return the label of the update with the given name, or any other text unchanged."""
     from pu_lib.updates import UPDATES
 
     return UPDATES[text].label if text in UPDATES else text
 
 
 def _heading(key: str) -> str:
-    """Return a column's heading: the key, with names of Greek letters replaced by the letters."""
+    """Return the key with names of Greek letters replaced by the letters."""
     return _LETTERS.sub(lambda name: lookup(f"GREEK SMALL LETTER {name[0]}"), key)
 
 
 def placeholders(sentence: str) -> list[str]:
-    """Return the placeholders of a sentence, in order; braces in formulas are not placeholders."""
+    """Return the placeholders of a sentence, in order; braces in formulas are ignored."""
     return [name for part in sentence.split("$")[::2] for name in _PLACE.findall(part)]
 
 
 def fill_placeholders(sentence: str, figures: Mapping[str, Any], where: str = "sentence") -> str:
-    """Return a sentence with each placeholder replaced by the figure of that name.
+    """Return a sentence with each placeholder replaced by the figure with the same name.
 
-    `where` says whose sentence it is. A placeholder without a figure raises a `ValueError`.
+    `where` is the source of the sentence for the error message. A placeholder without a figure
+    raises a `ValueError`.
     """
 
     def filled(place: re.Match[str]) -> str:
@@ -146,7 +147,7 @@ def to_html(text: str) -> str:
 
 
 def _curled(text: str) -> str:
-    """Return text with typographic apostrophes and quotation marks; primes are left alone."""
+    """Return text with typographic apostrophes and quotation marks; primes are unchanged."""
     text = re.sub(
         r"(?:^|(?<=[A-Za-z]))'(?=[a-z])|(?<=s)'(?= [a-z])", "\N{RIGHT SINGLE QUOTATION MARK}", text
     )

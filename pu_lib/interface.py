@@ -37,16 +37,16 @@ def _copy_array(given: Any) -> Any:
 
 
 class PlotStyle(NamedTuple):
-    """The style of an update in figures, in the notation of matplotlib.
+    """The style of an update in figures, in matplotlib's notation.
 
     Attributes
     ----------
     colour : str
-        A colour, ``#rrggbb``.
+        A colour in the form ``#rrggbb``.
     dash : str or tuple
-        A line style: a short name such as ``"-"``, or (offset, lengths of dashes and gaps).
+        A line style: a short name such as ``"-"``, or a tuple (offset, lengths of dashes and gaps).
     marker : str
-        A marker's character.
+        The character of a marker.
     """
 
     colour: str
@@ -58,30 +58,31 @@ _HOOKS = {"to_policy", "to_parameters", "advance"}
 
 
 class Update(ABC):
-    r"""A policy update: a parametrization and the step that moves its parameters.
+    r"""A policy update: a parametrization and a step that changes the parameters.
 
-    A subclass defines three hooks, `to_policy`, `to_parameters` and `advance`. They receive copies
-    of float arrays that have been checked. Users call `policy`, `parameters` and `step`, which
-    check their arguments and call the hooks.
+    A subclass defines three hooks, `to_policy`, `to_parameters` and `advance`. The hooks receive
+    copies of float arrays that have been checked. Users call `policy`, `parameters` and `step`,
+    which check their arguments and call the hooks.
 
     Attributes
     ----------
     name : str
         The name in `UPDATES`, as in ``run(mdp, "pg-sm")``.
     title : str
-        The full name, such as "softmax policy gradient"; `name` if missing.
+        The full name, such as "softmax policy gradient". The default is `name`.
     label : str
-        The short name in figures, such as "PG-SM"; `name` in capitals if missing.
+        The short name in figures, such as "PG-SM". The default is `name` in capitals.
     style : PlotStyle, optional
-        The style in figures; one of four spare styles in turn if missing.
+        The style in figures. The default is the next of four spare styles.
     parametrization : {"softmax", "escort", "direct"} or None
-        The parametrization that compiled loops use; required together with a kernel.
+        The parametrization that compiled loops use; required if the update has a kernel.
     in_paper : bool
         Whether the update is one of the paper's five.
 
     Examples
     --------
-    The replicator equation, one Euler step of :math:`\dot\pi_a = \pi_a\,\mathrm{adv}(a)`:
+    An update that takes one Euler step of the replicator equation :math:`\dot\pi_a =
+    \pi_a\,\mathrm{adv}(a)`:
 
     >>> class Replicator(Update):
     ...     name = "replicator"
@@ -117,7 +118,7 @@ class Update(ABC):
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in scalar arithmetic (`pu_lib.kernels`), or None.
+        """The step at one state in scalar arithmetic (see `pu_lib.kernels`), or None.
 
         A subclass that overrides one of the three hooks does not inherit the kernel.
         """
@@ -150,12 +151,12 @@ class Update(ABC):
         Returns
         -------
         ndarray, shape (..., n_actions)
-            Parameters whose policy is `pi`.
+            Parameters of the policy `pi`.
         """
 
     @abstractmethod
     def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
-        r"""Return the parameters after one step; arguments have been checked and broadcast.
+        r"""Return the parameters after one step. The arguments have been checked and broadcast.
 
         Parameters
         ----------
@@ -166,7 +167,7 @@ class Update(ABC):
         weight : ndarray, shape (..., 1)
             :math:`w = \eta\,d(s) \ge 0`.
         rng : numpy.random.Generator
-            The generator of random choices, such as that among tied actions.
+            The generator of random choices, such as the choice among tied actions.
 
         Returns
         -------
@@ -176,7 +177,7 @@ class Update(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of this update with their values, as `make_update` takes them."""
+        """The options of this update with their values, as keyword arguments of `make_update`."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
     def policy(self, theta: ArrayLike) -> Floats:
@@ -185,12 +186,13 @@ class Update(ABC):
         Parameters
         ----------
         theta : array_like, shape (..., n_actions)
-            Finite parameters; points of the simplex for `di`, no all-zero row for `pg-es`.
+            Finite parameters. For `di` the rows must be points of the simplex; for `pg-es` no row
+            may be zero.
 
         Returns
         -------
         ndarray, shape (..., n_actions)
-            The policy: non-negative, summing to 1 along the last axis.
+            The policy, which is non-negative and sums to 1 along the last axis.
 
         Raises
         ------
@@ -203,20 +205,21 @@ class Update(ABC):
         return policy
 
     def parameters(self, pi: ArrayLike) -> Floats:
-        r"""Return parameters whose policy is `pi`: a right inverse of `policy`.
+        r"""Return parameters of the policy `pi`; the method is a right inverse of `policy`.
 
         Softmax parameters are :math:`\log\pi`. Escort parameters are :math:`(|A|\,\pi)^{1/p}`:
-        their norm sets the size of a step, and this one is the norm that they have in `initial`.
+        their norm determines the size of a step, and equals the norm of the parameters of
+        `initial`.
 
         Parameters
         ----------
         pi : array_like, shape (..., n_actions)
-            A policy: rows that sum to 1; positive entries for softmax parameters.
+            A policy, with rows that sum to 1. Softmax parameters require positive entries.
 
         Returns
         -------
         ndarray, shape (..., n_actions)
-            Parameters whose `policy` is `pi` up to rounding.
+            Parameters of the policy `pi` up to rounding.
 
         Raises
         ------
@@ -231,7 +234,7 @@ class Update(ABC):
     def step(
         self, theta: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0, seed: Seed = None
     ) -> Floats:
-        r"""Return the parameters after one update.
+        r"""Return the parameters after one step.
 
         Parameters
         ----------
@@ -240,7 +243,7 @@ class Update(ABC):
         q : array_like, shape (..., n_actions)
             State-action values; broadcasts with `theta`.
         weight : array_like, shape (...)
-            :math:`w = \eta\,d(s) \ge 0`, one for each row; broadcasts with the leading axes.
+            :math:`w = \eta\,d(s) \ge 0`, for each row; broadcasts with the leading axes.
         seed : int or numpy.random.Generator, optional
             Seed of random choices, such as those of `ce` and `mce` with ``ties="random"``.
 
@@ -252,7 +255,7 @@ class Update(ABC):
         Raises
         ------
         ValueError
-            If an argument has a wrong shape or is not finite, a weight is negative, or the new
+            If an argument has an invalid shape or is not finite, a weight is negative, or the new
             parameters exceed the range of floats, 1.8e308.
         """
         theta = self._checked_theta(theta)
@@ -267,7 +270,7 @@ class Update(ABC):
     def _unchecked_step_silenced(
         self, theta: Floats, q: Floats, weight: Floats, seed: Seed
     ) -> Floats:
-        """Like `_unchecked_step`, for callers that have silenced overflow warnings."""
+        """Return the result of `_unchecked_step`; the caller must silence overflow warnings."""
         if not theta.shape == q.shape == (*weight.shape, q.shape[-1]):
             theta, q, _ = np.broadcast_arrays(theta, q, weight[..., np.newaxis])
         new = self._call_hook(self.advance, theta, q, weight[..., np.newaxis], as_generator(seed))
@@ -287,7 +290,7 @@ class Update(ABC):
         return self._call_hook(self.to_policy, theta)
 
     def _call_hook(self, hook: Callable[..., Floats], *given: Any) -> Floats:
-        """Return a hook's result, checked, as a new float array.
+        """Validate a hook's result and return it as a new float array.
 
         The hook receives copies of the arrays, so that writing to them has no effect elsewhere.
         """
@@ -318,13 +321,13 @@ class Update(ABC):
         Returns
         -------
         ndarray, shape (n_states, n_actions)
-            An array filled with `uniform`.
+            An array filled with the value of the method `uniform`.
 
         Raises
         ------
         ValueError
-            If a number is not an integer or is too small, or if there would be more than 2e8
-            parameters (1.6 GB).
+            If an argument is not an integer or is too small, or if the array would have more than
+            2e8 parameters (1.6 GB).
         """
         n_states = as_int("n_states", n_states, low=1)
         n_actions = as_int("n_actions", n_actions, low=2)
@@ -336,7 +339,7 @@ class Update(ABC):
         return np.full((n_states, n_actions), self.uniform(n_actions))
 
     def uniform(self, n_actions: int) -> float:
-        """Return the parameter that gives the uniform policy if all actions have it.
+        """Return the value of all parameters that gives the uniform policy.
 
         Parameters
         ----------
@@ -346,7 +349,7 @@ class Update(ABC):
         Returns
         -------
         float
-            The parameter.
+            The common value of the parameters.
         """
         return float(self._call_hook(self.to_parameters, np.full(n_actions, 1.0 / n_actions))[0])
 

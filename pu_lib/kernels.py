@@ -1,4 +1,4 @@
-r"""One step of each update at one state, in scalar arithmetic.
+r"""Functions that compute one step of each update at one state in scalar arithmetic.
 
 A kernel changes the parameters of one state in place:
 
@@ -10,12 +10,13 @@ function runs on floats, on rationals and on balls (`pu_lib.exact`), and can be 
 (`pu_lib.engine`) for the experiments and the search for cycles. The caller recomputes `pi` from
 the new parameters, since softmax needs an exponential.
 
-Sums start from the integer 0, which changes no number of any type, and run from left to right, so
-that compiled loops give the same bits on x86-64 and 64-bit ARM. An undecided comparison of balls
-counts as false. Only `di` compares values; its results are proved on rationals, not on balls.
+Sums start from the integer 0, which does not change a number of any type, and run from left to
+right, so that compiled loops give the same bits on x86-64 and 64-bit ARM. An undecided comparison
+of balls counts as false. Only `di` compares values; its results are proved with rationals, not with
+balls.
 
-`pu_lib.updates` has the same formulas, vectorised and for reading; this module serves loops and
-certificates. A test checks that the two agree.
+`pu_lib.updates` has the same formulas in a vectorised form that is easier to read; this module is
+for loops and certificates. A test checks that the two agree.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ Kernel = Callable[[Any, Any, Any, int, Any, int], None]
 def choose(condition: Any, one: Any, other: Any) -> Any:
     """Return `one` if `condition` holds, else `other`.
 
-    Compiled code evaluates both and does not branch.
+    Compiled code evaluates both arguments and does not branch.
     """
     return one if condition else other
 
@@ -70,7 +71,7 @@ def greedy(q: Any, n_actions: int) -> int:
 
 
 def pg_sm(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Softmax policy gradient: :math:`\theta_a + w\,\pi(a)\,\mathrm{adv}(a)`."""
+    r"""Take a softmax policy gradient step to :math:`\theta_a + w\,\pi(a)\,\mathrm{adv}(a)`."""
     v = 0
     for a in range(n_actions):
         v += pi[a] * q[a]
@@ -79,7 +80,7 @@ def pg_sm(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -
 
 
 def pg_es(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Escort policy gradient, p = 2: :math:`\theta_a (1 + 2w\,\mathrm{adv}(a)/\|\theta\|^2)`.
+    r"""Take an escort step (p = 2) to :math:`\theta_a (1 + 2w\,\mathrm{adv}(a)/\|\theta\|^2)`.
 
     For :math:`p = 2`, :math:`\mathrm{sign}(\theta_a)\,\pi(a)^{1/2} = \theta_a/\|\theta\|`.
     """
@@ -94,7 +95,7 @@ def pg_es(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -
 
 
 def pg_es_drop(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Take the step of `pg_es` without the factor :math:`2/\|\theta\|`; floats only (a root)."""
+    r"""Take the step of `pg_es` without :math:`2/\|\theta\|`; the square root requires floats."""
     v, square = 0, 0
     for a in range(n_actions):
         v += pi[a] * q[a]
@@ -106,7 +107,7 @@ def pg_es_drop(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: i
 
 
 def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Direct parametrization: :math:`\mathrm{Proj}_\Delta(\theta + w q)`, by Michelot's algorithm.
+    r"""Take a direct step to :math:`\mathrm{Proj}_\Delta(\theta + w q)` by Michelot's algorithm.
 
     Actions at or below the threshold are dropped and the threshold is computed again, until no
     action is dropped. The largest value is subtracted from `q` first, which does not change the
@@ -148,13 +149,17 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
 
 
 def ce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Cross-entropy: :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a))`."""
+    r"""Take a cross-entropy step to :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a))`."""
     for a in range(n_actions):
         theta[a] += weight * choose(a == best, 1 - pi[a], -pi[a])
 
 
 def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Move as `ce` at :math:`a_q`; others lose :math:`\frac{w}{|A|-1}(1-\pi(a_q))` each."""
+    r"""Take a step of modified cross-entropy.
+
+    The step adds :math:`w\,(1-\pi(a_q))` to :math:`\theta_{a_q}` and subtracts
+    :math:`\frac{w}{|A|-1}(1-\pi(a_q))` from every other parameter.
+    """
     missing = 0
     for a in range(n_actions):
         missing += choose(a == best, 0, pi[a])
@@ -165,9 +170,10 @@ def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
 
 def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Natural policy gradient: :math:`\theta_a + w\,(q(a) - \max q)`.
+    r"""Take a natural policy gradient step to :math:`\theta_a + w\,(q(a) - \max q)`.
 
-    Softmax ignores a common shift; subtracting the maximum keeps the parameters from growing.
+    A common shift does not change a softmax policy. Subtracting the maximum keeps the parameters
+    from growing.
     """
     top = q[0]
     for a in range(1, n_actions):
@@ -177,11 +183,11 @@ def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
 
 KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg)
-"""The kernels above; their compiled code is kept on disk, others are compiled at first use."""
+"""The kernels above, with compiled code on disk; other kernels are compiled at first use."""
 
 GREEDY: tuple[Kernel, ...] = (ce, mce)
-"""Kernels whose step at an action depends on whether that action is the greedy one."""
+"""Kernels whose step at an action depends on whether the action is greedy."""
 
 MULTIPLICATIVE: tuple[Kernel, ...] = (pg_es, pg_es_drop)
-"""Kernels that multiply each parameter by a factor. Scaling by a power of two commutes with it, so
-that a parameter can be stored as mantissa and exponent (`pu_lib.engine.rows.rescale`)."""
+"""Kernels that multiply each parameter by a factor. The product commutes with scaling by a power of
+two, so that a parameter can be stored as mantissa and exponent (`pu_lib.engine.rows.rescale`)."""

@@ -1,4 +1,4 @@
-r"""Finite Markov decision processes, solved exactly (paper, section 2 and appendix A.1).
+r"""Finite Markov decision processes and their exact values (paper, section 2, appendix A.1).
 
 For a policy :math:`\pi` the values solve the linear system
 
@@ -15,8 +15,8 @@ policy by more than :math:`\varepsilon`, these values are within :math:`\varepsi
 the optimal ones; `Optimum.message` gives that bound.
 
 Dense systems are solved by LAPACK, with one factorisation for values and occupancy. Large sparse
-processes are solved by `pu_lib.sparse`, to rounding at every state, and the occupancy only if it is
-read. `Evaluation` records the method and the residual.
+processes are solved by `pu_lib.sparse` up to rounding at every state, and their occupancy is
+computed only if it is read. `Evaluation` records the method and the residual.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The exact values of a policy.
+    """The exact values, performance and occupancy of a policy.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Evaluation:
     residual : float
         Largest error of the Bellman equation at `v`.
     method : str
-        How the equations were solved.
+        The method by which the equations were solved.
     """
 
     v: Floats
@@ -95,7 +95,7 @@ class Evaluation:
 
     @property
     def message(self) -> str:
-        """Method and residual of the solution, as a sentence."""
+        """The method and the residual of the solution as a sentence."""
         return f"Solved {self.method}; the Bellman equation holds to {self.residual:.1e}."
 
 
@@ -114,11 +114,11 @@ class Optimum:
     performance : float
         The performance of `policy`.
     iterations : int
-        Number of policy evaluations.
+        The number of policy evaluations.
     converged : bool
         Whether no action improves on the policy.
     message : str
-        How policy iteration ended, with a bound on the distance to the optimal values.
+        The reason why policy iteration ended, with a bound on the distance to the optimal values.
     """
 
     v: Floats
@@ -130,7 +130,7 @@ class Optimum:
     message: str
 
     def require(self) -> Optimum:
-        """Return the optimum itself; raise a `ValueError` if policy iteration has not converged."""
+        """Return this optimum, or raise a `ValueError` if policy iteration has not converged."""
         if not self.converged:
             raise ValueError(
                 f"Policy iteration has not converged. {self.message} Call "
@@ -148,7 +148,7 @@ _FIXED = {
 class FiniteMDP:
     """A finite Markov decision process with discounted rewards.
 
-    Arguments are copied and checked, nothing is normalised, and an instance cannot be changed.
+    Arguments are copied and checked but not normalised, and an instance cannot be changed.
 
     Parameters
     ----------
@@ -156,25 +156,25 @@ class FiniteMDP:
         ``transitions[s, a, s']`` is the probability of s' after action a in s. A sparse matrix has
         shape (n_states * n_actions, n_states), and row ``s * n_actions + a``.
     rewards : array_like, shape (n_states, n_actions) or (n_states, n_actions, n_states)
-        Expected rewards, or rewards of each transition.
+        Expected rewards of state-action pairs, or rewards of transitions.
     initial : array_like, shape (n_states,)
         Distribution of the initial state.
     discount : float
         Discount factor in [0, 1).
     terminal : array_like of bool, shape (n_states,), optional
-        States that end a trajectory; none if missing. Their rows of `transitions` must be zero or
-        a loop to the state itself, and their expected rewards zero. Rewards of transitions out of
-        them are ignored.
+        States that end a trajectory. By default there are none. Their rows of `transitions` must be
+        zero or a loop to the state itself, and their expected rewards zero. Rewards of transitions
+        out of terminal states are ignored.
 
     Raises
     ------
     ValueError
-        If an argument has a wrong shape or a value out of range; the message names the argument,
+        If an argument has an invalid shape or a value out of range; the message names the argument,
         the state and the value.
 
     Examples
     --------
-    One state and two actions, of which the first pays 1, with discount 0.9:
+    A process with one state, discount 0.9 and two actions, of which the first pays 1:
 
     >>> mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9)
     >>> round(mdp.performance([[0.5, 0.5]]), 6)
@@ -218,7 +218,7 @@ class FiniteMDP:
         super().__setattr__(name, value)
 
     def __setstate__(self, state: Any) -> None:
-        """Restore a copy, with its arrays read-only again; a subclass with slots has two states."""
+        """Restore a copy with read-only arrays; a subclass with slots has a state of two parts."""
         for part in state if isinstance(state, tuple) else (state,):
             for name, value in (part or {}).items():
                 object.__setattr__(self, name, value)
@@ -251,7 +251,7 @@ class FiniteMDP:
     def _transition_matrix(
         self, transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray
     ) -> Floats | scipy.sparse.csr_array:
-        """Return the transitions, checked, as a (states x actions, states) matrix."""
+        """Validate the transitions and return them as a (states * actions, states) matrix."""
         flat_shape = (self.n_states * self.n_actions, self.n_states)
         matrix: Floats | scipy.sparse.csr_array
         if scipy.sparse.issparse(transitions):
@@ -291,7 +291,7 @@ class FiniteMDP:
         return self._without_terminal_rows(matrix)
 
     def _check_row_sums(self, matrix: Floats | scipy.sparse.csr_array) -> None:
-        """Raise a `ValueError` unless rows sum to 1; those of terminal states may be zero."""
+        """Raise a `ValueError` unless rows sum to 1; rows of terminal states may be zero."""
         sums = np.asarray(matrix.sum(axis=1)).ravel()
         ends = np.repeat(self.terminal, self.n_actions)
         off = np.abs(sums - 1.0) > _SUM_TOLERANCE
@@ -320,9 +320,10 @@ class FiniteMDP:
     def _without_terminal_rows(
         self, matrix: Floats | scipy.sparse.csr_array
     ) -> Floats | scipy.sparse.csr_array:
-        """Return the matrix with zero rows for terminal states, so that their value is 0.
+        """Return the matrix with zero rows for terminal states, whose values are then 0.
 
-        It is sparse if it is large and sparse, and dense otherwise, whatever was passed in.
+        The result has sparse form if the matrix is large and has few non-zero entries, and dense
+        form otherwise, regardless of the form of the argument.
         """
         alive = np.repeat(~self.terminal, self.n_actions).astype(np.float64)
         if self.n_states < _SPARSE_FROM_STATES and not isinstance(matrix, np.ndarray):
@@ -382,7 +383,7 @@ class FiniteMDP:
 
     @property
     def transitions(self) -> Floats:
-        """Transition probabilities as a dense array, shape (n_states, n_actions, n_states)."""
+        """Transition probabilities as a dense array of shape (n_states, n_actions, n_states)."""
         matrix = self._matrix if isinstance(self._matrix, np.ndarray) else self._matrix.toarray()
         dense = np.asarray(matrix).reshape(self.n_states, self.n_actions, self.n_states)
         dense.setflags(write=False)  # writing to a copy would silently have no effect
@@ -390,7 +391,7 @@ class FiniteMDP:
 
     @cached_property
     def digest(self) -> str:
-        """A SHA-256 digest of the content, the same for dense and sparse transitions."""
+        """A SHA-256 digest of the process, which is equal for dense and sparse transitions."""
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         reached = scipy.sparse.csr_array(self._matrix)
         reached.eliminate_zeros()
@@ -416,7 +417,7 @@ class FiniteMDP:
         Parameters
         ----------
         path : path
-            The file; no suffix is added.
+            The path of the file; no suffix is added.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         arrays: dict[str, Any] = {
@@ -447,8 +448,9 @@ class FiniteMDP:
         ----------
         path : path
             An archive of the arrays `transitions`, `rewards`, `initial`, `discount` and,
-            optionally, `terminal`, in the shapes of the constructor. Instead of `transitions` it
-            may have the arrays of a matrix that `scipy.sparse.save_npz` writes in format "csr".
+            optionally, `terminal`, in the shapes of the constructor. Instead of `transitions`
+            the archive may have the arrays of a matrix that `scipy.sparse.save_npz` writes in
+            format "csr".
 
         Returns
         -------
@@ -506,7 +508,7 @@ class FiniteMDP:
         Returns
         -------
         Evaluation
-            Values, performance and occupancy, with method and residual of the solution.
+            The values, performance and occupancy, with the method and the residual of the solution.
 
         Raises
         ------
@@ -531,9 +533,9 @@ class FiniteMDP:
     def _solve(
         self, chain: Floats | scipy.sparse.csr_array, rewards: Floats
     ) -> tuple[Floats, Callable[[], Floats], str]:
-        """Return values, a function that returns visits, and the method, for a Markov chain.
+        """Return the values of a Markov chain, a function that returns the visits, and the method.
 
-        Visits of terminal states are included.
+        The visits include visits to terminal states.
         """
         if isinstance(chain, np.ndarray):
             v, visits = _solve_dense(chain, rewards, self.initial, self.discount)
@@ -580,7 +582,7 @@ class FiniteMDP:
         Returns
         -------
         float
-            :math:`\mathcal J(\pi)`, from the initial distribution.
+            :math:`\mathcal J(\pi)` for the initial distribution.
         """
         return self.evaluate(pi).performance
 
@@ -597,13 +599,13 @@ class FiniteMDP:
         pi : array_like, shape (n_states, n_actions)
             A policy.
         baseline : float, optional
-            :math:`\mathcal J_b`; by default the performance of the uniform policy (paper, section
-            4.1).
+            :math:`\mathcal J_b`. The default is the performance of the uniform policy (paper,
+            section 4.1).
 
         Returns
         -------
         float
-            At most 1, up to rounding; negative for policies below the baseline.
+            The normalised performance: at most 1 up to rounding, and negative below the baseline.
 
         Raises
         ------
@@ -621,21 +623,21 @@ class FiniteMDP:
         return (performance - low) / gap
 
     def optimal(self, max_iterations: int | None = None) -> Optimum:
-        """Return optimal values and an optimal policy, by policy iteration.
+        """Compute optimal values and an optimal policy by policy iteration.
 
         The result is cached once it has converged; its arrays are read-only.
 
         Parameters
         ----------
         max_iterations : int, optional
-            The largest number of policy evaluations, at least 1; by default 1000 or 2 n_states,
+            The largest number of policy evaluations, at least 1. The default is 1000 or 2 n_states,
             whichever is larger.
 
         Returns
         -------
         Optimum
-            Optimal values and a deterministic optimal policy; `Optimum.converged` says whether the
-            iterations sufficed.
+            Optimal values and a deterministic optimal policy. `Optimum.converged` is true if the
+            iterations were sufficient.
 
         Raises
         ------
@@ -651,13 +653,13 @@ class FiniteMDP:
     _optimum: Optimum | None = None
 
     def _policy_iteration(self, max_iterations: int) -> Optimum:
-        """Improve greedily from the policy with the largest rewards until no action improves.
+        """Improve the policy with the largest rewards greedily until no action improves.
 
-        An action replaces another only if it is better by more than the rounding of the values of
-        its state, 1e-13 relative. The error of the solution can exceed that if values cancel, and
-        improvements by rounding could then go on for ever. In exact arithmetic no evaluation lowers
-        a value. Iteration therefore also ends when the last evaluation lowered one and all
-        improvements are within the rounding of the largest value.
+        An action replaces another only if the relative improvement exceeds 1e-13, the rounding of
+        the values of the state. The error of the solution can exceed 1e-13 if values cancel, and
+        iteration could then continue forever. In exact arithmetic no evaluation lowers a value.
+        Iteration therefore also ends if the last evaluation lowered a value and all improvements
+        are within the rounding of the largest value.
         """
         if not isinstance(self._matrix, np.ndarray):
             return self._sparse_optimum(self._matrix, max_iterations)
@@ -724,7 +726,7 @@ class FiniteMDP:
         )
 
     def _under(self, policy: Floats) -> tuple[Floats | scipy.sparse.csr_array, Floats]:
-        """Return the transition matrix and the rewards of the Markov chain of a policy."""
+        """Return the transition matrix and the expected rewards of the Markov chain of a policy."""
         rewards = (policy * self.rewards).sum(axis=1)
         if isinstance(self._matrix, np.ndarray):
             blocks = self._matrix.reshape(self.n_states, self.n_actions, self.n_states)
@@ -741,14 +743,14 @@ class FiniteMDP:
         return scipy.sparse.csr_array(mixing @ self._matrix), rewards
 
     def _is_policy(self, policy: Floats) -> bool:
-        """Return whether an array of the right shape is a policy; NaN is none."""
+        """Return whether an array of the correct shape is a policy; NaN is not accepted."""
         # Runs call this at every step: the sum of squares is the cheaper test and is tried first.
         gaps = policy.dot(self._ones) - 1.0
         small = gaps.dot(gaps) <= _SUM_TOLERANCE**2 or np.abs(gaps).max() <= _SUM_TOLERANCE
         return bool(small and np.minimum.reduce(policy, axis=None) >= 0.0)
 
     def _checked_policy(self, pi: ArrayLike) -> Floats:
-        """Return `pi` as floats; raise a `ValueError` that names the first state that is wrong."""
+        """Return `pi` as floats; raise a `ValueError` that names the first invalid state."""
         policy = as_float_array("pi", pi, shape=(self.n_states, self.n_actions))
         if self._is_policy(policy):
             if self.discount * (1.0 + _SUM_TOLERANCE) ** 2 >= 1.0:
@@ -778,7 +780,7 @@ def _largest(errors: Floats) -> float:
 def _solve_dense(
     chain: Floats, rewards: Floats, initial: Floats, discount: float
 ) -> tuple[Floats, Floats]:
-    """Solve (I - discount P) x = b for rewards, and transposed for visits, by one factorisation."""
+    """Return the values and visits of a Markov chain, computed with one factorisation."""
     # A transposed array in C order is in the Fortran order of LAPACK, which then copies nothing.
     columns = np.multiply(chain.T, -discount, order="C")
     diagonal = columns.reshape(-1)[:: len(chain) + 1]
@@ -800,7 +802,7 @@ def _occupancy(visits: Callable[[], Floats], terminal: NDArray[np.bool_]) -> Flo
 
 
 def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.csr_array:
-    """Return the sparse matrix of a file, and remove its arrays."""
+    """Remove the arrays of a sparse matrix from `arrays` and return the matrix."""
     kind, shape, data, indices, indptr = (arrays.pop(name) for name in _CSR_ARRAYS)
     arrays.pop("_is_array", None)
     try:

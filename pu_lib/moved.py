@@ -1,6 +1,6 @@
-"""Modules that have moved: their old names work for one release, with a warning.
+"""Modules that have moved; importing an old name works for one release and gives a warning.
 
-`MOVED` is also the table of the old places: the reference keeps the old addresses of what moved.
+The reference also uses `MOVED` to preserve the old addresses of moved modules.
 """
 
 from __future__ import annotations
@@ -121,22 +121,22 @@ MOVED = {
     "verdict": "claims.recorder",
     "wording": "formatting",
 }
-"""New places of modules by their old ones, both below ``pu_lib``."""
+"""A mapping from old to new names of modules, both relative to ``pu_lib``."""
 
 GONE = {"empirical.bench": "The benchmarks are run by `make bench` in a clone of the repository."}
-"""Modules without a new place, each with what to do."""
+"""Removed modules, each with a sentence that names the replacement."""
 
 _PACKAGES = ("checks", "empirical", "theory")
-"""Packages of which nothing is left."""
+"""Packages whose modules have all moved or been removed."""
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Imports the new module in place of the old one."""
+    """An importer that imports the new module in place of the old module."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the place of an old module; nothing for any other. Raise if it is gone."""
+        """Return the spec of a moved module, or None; raise an error for removed modules."""
         package, _, rest = name.partition(".")
         if package == "pu_lib" and rest in GONE:
             raise ModuleNotFoundError(f"pu_lib.{rest} is gone. {GONE[rest]}", name=name)
@@ -145,7 +145,7 @@ class _Finder(MetaPathFinder, Loader):
         return ModuleSpec(name, self, is_package=rest in _PACKAGES)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return the new module; an empty package by default."""
+        """Import and return the new module, or return None for an empty package."""
         old = spec.name.partition(".")[2]
         if old in _PACKAGES:
             return None
@@ -159,12 +159,12 @@ class _Finder(MetaPathFinder, Loader):
         return new
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give a new module its own specification back; it is imported already."""
+        """Restore the specification of a new module, which is already imported."""
         if module.__spec__ and module.__spec__.loader_state:
             module.__spec__ = module.__spec__.loader_state
 
 
 def install() -> None:
-    """Have Python find modules by their old names, too."""
+    """Install an importer that also finds modules by their old names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

@@ -1,7 +1,7 @@
-"""Parametrizations of policies, and quantities that the updates share.
+"""Parametrizations of policies and functions that several updates use.
 
 Arrays have shape ``(..., n_actions)`` and leading axes broadcast. Functions check their arguments,
-except those called ``unchecked_...``, which the updates call on arrays that have been checked.
+except functions named ``unchecked_...``, which the updates call on arrays that have been checked.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def softmax(theta: ArrayLike) -> Floats:
 def unchecked_softmax(theta: Floats) -> Floats:
     """Return the softmax of finite rows.
 
-    A difference beyond 1.8e308 overflows to minus infinity, whose exponential is correctly zero:
-    the caller silences the warning.
+    A difference below -1.8e308 overflows to minus infinity, and the exponential is correctly zero.
+    The caller must silence the warning.
     """
     weights = np.exp(theta - np.maximum.reduce(theta, axis=-1, keepdims=True))
     return np.asarray(weights / np.add.reduce(weights, axis=-1, keepdims=True))
@@ -66,7 +66,7 @@ def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
 
 
 def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
-    r"""Return the escort policy of finite non-zero rows, and two factors of their p-norm.
+    r"""Return the escort policy of finite non-zero rows and two numbers that give their p-norms.
 
     Returns
     -------
@@ -96,9 +96,9 @@ def project_simplex(x: ArrayLike) -> Floats:
 
 
 def unchecked_projection(points: Floats) -> Floats:
-    """Return the projection of rows of finite entries, some of which may be minus infinity.
+    """Return the projection of rows of entries that are finite or minus infinity.
 
-    The caller silences the warning if a difference of entries overflows.
+    The caller must silence the warning if a difference of entries overflows.
     """
     # A common shift does not change the projection. Without it, large entries would absorb the 1
     # in the sum below. With the largest entry at 0 the threshold is at least -1, so that entries
@@ -120,7 +120,7 @@ def unchecked_projection(points: Floats) -> Floats:
 def advantage(pi: Floats, q: Floats) -> Floats:
     r"""Return the advantages :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`.
 
-    They are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which loses no digits to cancellation
+    The advantages are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which avoids cancellation
     when the policy is nearly deterministic.
     """
     gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
@@ -164,7 +164,7 @@ def as_rows(name: str, value: ArrayLike) -> Floats:
 
 
 def as_weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
-    r"""Return an argument as non-negative weights :math:`w = \eta\,d(s)`, one for each row.
+    r"""Return an argument as an array of weights :math:`w = \eta\,d(s) \ge 0` for the rows.
 
     Raises a `ValueError` if a weight is negative or not finite, if `theta` and `q` have different
     numbers of actions, or if leading axes do not broadcast.
@@ -191,7 +191,7 @@ def as_weights(name: str, value: ArrayLike, theta: Floats, q: Floats) -> Floats:
 
 
 def require_escort(theta: Floats) -> None:
-    """Raise a `ValueError` if every parameter of a row is zero: its escort policy is undefined."""
+    """Raise a `ValueError` if a row is zero, because its escort policy is undefined."""
     dead = ~np.asarray(theta.any(axis=-1))
     if dead.any():
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Names as text, and settings: a name, then ``key=value`` for each value that is not the default.
+"""Names and settings as text: a name, then ``key=value`` for each value that is not the default.
 
 Domains and the options of the experiments have this form in tables, in file names and on the
-command line, as in ``chain beta=0.7``. A value is read as the type of its default: a boolean is
-``True`` or ``False``, a number is a number.
+command line, as in ``chain beta=0.7``. A value is read as the type of its default: booleans
+are written ``True`` or ``False``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["did_you_mean", "find_name", "read_settings", "write_settings"]
 def find_name(
     argument: str, given: object, names: Iterable[str], labels: Mapping[str, str] | None = None
 ) -> str:
-    """Return the one of `names` that an argument gives, in any case and with ``_`` for ``-``.
+    """Return the element of `names` that equals `given` up to case and ``_`` in place of ``-``.
 
     `labels` maps other accepted texts to names. Any other value raises a `ValueError` that suggests
     the nearest name.
@@ -63,7 +63,7 @@ def did_you_mean(given: object, names: Iterable[str]) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return a text in the form in which names are compared."""
+    """Return a text in a normal form for the comparison of names."""
     return text.strip().casefold().replace("_", "-")
 
 
@@ -82,8 +82,8 @@ def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any
 def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values in text such as ``beta=0.7 n_states=5``, each of the type of its default.
 
-    `what` is the name of the thing that is set, for error messages, and `usual` has the default of
-    every setting. A setting that is unknown, repeated or of another type raises a `ValueError`.
+    `what` describes the settings in error messages, and `usual` has the default of every setting. A
+    setting that is unknown, repeated or of another type raises a `ValueError`.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, A
 
 
 def _read(key: str, text: str, like: object) -> Any:
-    """Return text as the type of `like`; numbers are numbers even if `like` is text."""
+    """Return text as a value of the type of `like`; if `like` is text, numbers are also read."""
     if isinstance(like, bool):
         if text not in ("True", "False"):
             raise ValueError(f"{key}: expected True or False, got {text!r}.")

@@ -1,4 +1,4 @@
-r"""The exact process :math:`\theta_{t+1} = U(\theta_t, d_t, q_t, \eta_t)` (paper, equation 2).
+r"""Exact runs of the process :math:`\theta_{t+1} = U(\theta_t, d_t, q_t, \eta_t)` (paper, eq. 2).
 
 Nothing is sampled. At every step the values :math:`q_t` of the current policy solve a linear
 system, and each state is updated with weight :math:`w_t(s) = \eta_t\,d_t(s)`. The paper allows any
@@ -7,8 +7,9 @@ system, and each state is updated with weight :math:`w_t(s) = \eta_t\,d_t(s)`. T
 - ``"occupancy"``: the discounted expected number of visits, for which `pg-sm` and `pg-es` follow
   the exact gradient of the objective;
 - ``"uniform"``: :math:`d_t(s) = 1` at every state;
-- ``mixture(share)``: `share` times the occupancy plus 1 - `share` times uniform, as in off-policy
-  updates.
+- ``mixture(share)``: `share` times the occupancy plus 1 - `share` times the uniform weighting, as
+in
+  off-policy updates.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ _WEIGHTINGS = ("occupancy", "uniform")
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    r"""The record of a run of T updates.
+    r"""The record of a run of T steps.
 
     Attributes
     ----------
     theta, policies, q : ndarray, shape (T + 1, n_states, n_actions)
-        Parameters, policies and state-action values before the first update and after each.
+        Parameters, policies and state-action values before the first step and after each step.
     v : ndarray, shape (T + 1, n_states)
         State values.
     performance : ndarray, shape (T + 1,)
         Expected discounted return from the initial distribution.
     weights : ndarray, shape (T, n_states)
-        The weight :math:`\eta_t\,d_t(s)` of each update; 0 at terminal states.
+        The weight :math:`\eta_t\,d_t(s)` of each step, which is 0 at terminal states.
     label : str
         The short name of the update.
 
@@ -86,9 +87,9 @@ class Trajectory:
         Returns
         -------
         pandas.DataFrame
-            Columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``, ``v``,
-            ``performance`` and ``weight``, the weight of the update at time t (NaN at the last
-            time).
+            A table with the columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``,
+            ``v``, ``performance`` and ``weight``. The weight is the weight of the step at time t,
+            or NaN at the last time.
 
         Raises
         ------
@@ -137,37 +138,37 @@ def run(
     theta0: ArrayLike | None = None,
     seed: Seed = None,
 ) -> Trajectory:
-    r"""Run an update with exact values on a process.
+    r"""Run an update on a process with exact values and return the trajectory.
 
     Parameters
     ----------
     process : FiniteMDP, str or gymnasium.Env
         The process, or anything that `pu_lib.domains.as_process` converts to one.
     update : str or Update
-        A name in `UPDATES`, or an update, for instance from `make_update`.
+        A name in `UPDATES`, or an update such as the result of `make_update`.
     n_steps : int
-        Number of updates T.
+        The number of steps T.
     step_size : float, callable or array_like, shape (T,)
-        The step size :math:`\eta_t \ge 0` for t = 0, ..., T - 1: constant, a function of t, or an
+        The step size :math:`\eta_t \ge 0` for t = 0, ..., T - 1: a constant, a function of t, or an
         array.
     weighting : {"occupancy", "uniform"}, callable or array_like, shape (n_states,)
-        :math:`d_t \ge 0`: by name, a constant array, or a function of t and of the current
+        :math:`d_t \ge 0`: a name, a constant array, or a function of t and of the current
         `Evaluation`.
     theta0 : array_like, shape (n_states, n_actions), optional
-        Initial parameters; those of the uniform policy if missing.
+        Initial parameters. The default is the parameters of the uniform policy.
     seed : int or numpy.random.Generator, optional
         Seed of random choices, for updates that draw among tied actions.
 
     Returns
     -------
     Trajectory
-        Parameters, policies, values and weights at every time.
+        The parameters, policies, values and weights at every step.
 
     Raises
     ------
     ValueError
-        If an argument has a wrong shape or a value out of range, or more than 2e8 numbers would be
-        recorded in one array.
+        If an argument has an invalid shape or a value out of range, or an array of the trajectory
+        would have more than 2e8 entries.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def run(
 
 
 def _check_n_steps(name: str, n_steps: int, size: int) -> int:
-    """Return a number of steps, checked; raise a `ValueError` if their record is too large."""
+    """Validate and return a number of steps; raise a `ValueError` if the record is too large."""
     steps = as_int(name, n_steps, low=0)
     if steps * size > _MAX_RECORDED:
         raise ValueError(
@@ -221,7 +222,7 @@ def _check_n_steps(name: str, n_steps: int, size: int) -> int:
 
 
 def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
-    """Return the policy of parameters; raise a `ValueError` if it is none."""
+    """Return the policy of parameters, or raise a `ValueError` if the result is not a policy."""
     policy = update._unchecked_policy(theta)
     return policy if mdp._is_policy(policy) else mdp._checked_policy(update.policy(theta))
 
@@ -237,7 +238,7 @@ def _step(
 def _step_sizes(
     name: str, given: float | Callable[[int], float] | ArrayLike, n_steps: int
 ) -> Floats:
-    """Return an argument as non-negative numbers, shape (n_steps,)."""
+    """Return an argument as an array of non-negative numbers of shape (n_steps,)."""
     if callable(given):
         return np.array([as_float(name, given(t), low=0.0) for t in range(n_steps)])
     array = as_float_array(name, given, low=0.0)
@@ -247,7 +248,7 @@ def _step_sizes(
 
 
 def _evaluator(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evaluator:
-    """Return a function that gives q, v, performance and d_t for a time and a policy."""
+    """Return a function that returns q, v, the performance and d_t for a time and a policy."""
     if isinstance(weighting, str):
         weighting = find_name("weighting", weighting, _WEIGHTINGS)
     if callable(weighting):
@@ -270,7 +271,7 @@ def _evaluator(weighting: str | Weighting | ArrayLike, mdp: FiniteMDP) -> Evalua
 def _evaluate_with(
     evaluation: Evaluation, weighting: Weighting, t: int, last: bool
 ) -> tuple[Floats, Floats, float, ArrayLike]:
-    """Return the same from an `Evaluation` and a callable weighting, whose result is checked."""
+    """Return q, v, the performance and the validated weights of a callable weighting."""
     for array in (evaluation.q, evaluation.v):
         array.setflags(write=False)  # a weighting must not change the values of the step
     if last:
@@ -284,7 +285,7 @@ def _evaluate_with(
 
 
 def _initial_theta(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
-    """Return the initial parameters, checked."""
+    """Validate and return the initial parameters."""
     if theta0 is None:
         return update.initial(mdp.n_states, mdp.n_actions)
     theta = as_float_array("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
@@ -301,33 +302,33 @@ def follow(
     theta0: ArrayLike | None = None,
     seed: Seed = None,
 ) -> Floats:
-    r"""Run an update with given values, on one state or on a batch of states.
+    r"""Run an update with given values at one state or at a batch of states.
 
     Parameters
     ----------
     update : str or Update
         The update, or its name.
     q : array_like, shape (..., n_actions) or (n_steps, ..., n_actions)
-        State-action values, the same at every step or, with one axis more than `theta0`, one array
-        for each step.
+        State-action values. An array with one axis more than `theta0` has the values of each step;
+        any other array is used at every step.
     weight : float or array_like, shape (n_steps,)
-        The weight :math:`w_t \ge 0`, constant or an array.
+        The weight :math:`w_t \ge 0`, as a constant or as an array with an entry for each step.
     n_steps : int, optional
-        Number of updates; by default the length of `weight`.
+        The number of steps. The default is the length of `weight`.
     theta0 : array_like, shape (..., n_actions), optional
-        Initial parameters; one state with the uniform policy if missing.
+        Initial parameters. The default is the uniform policy at one state.
     seed : int or numpy.random.Generator, optional
         Seed of random choices, for updates that draw among tied actions.
 
     Returns
     -------
     ndarray, shape (n_steps + 1, ..., n_actions)
-        Parameters before the first update and after each.
+        The parameters before the first step and after each step.
 
     Raises
     ------
     ValueError
-        If an argument has a wrong shape or a value out of range.
+        If an argument has an invalid shape or a value out of range.
 
     Examples
     --------

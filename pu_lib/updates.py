@@ -1,4 +1,4 @@
-r"""The policy updates: the paper's five (section 2), natural policy gradient, and registered ones.
+r"""The policy updates: the paper's five updates (section 2), natural policy gradient, and others.
 
 An update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, given the values
 :math:`q(s,\cdot)` and a weight :math:`w = \eta\,d(s) \ge 0`. With
@@ -16,14 +16,14 @@ An update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, 
 - `mce`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_{a_q} + w\,(1-\pi(a_q))` and
   :math:`\theta_a - \frac{w}{|A|-1}(1-\pi(a_q))` for every other action.
 
-Beside the paper's:
+One further update:
 
 - `npg`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_a + w\,q(a)`.
 
 Arrays have shape ``(..., n_actions)`` and leading axes broadcast, so that one call updates one
 state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised: parameters that
-an update cannot take raise a `ValueError`, and so does a step whose result exceeds the range of
-floats, 1.8e308.
+are invalid for an update raise a `ValueError`, and a step whose result exceeds the range of floats,
+1.8e308, also raises a `ValueError`.
 
 >>> UPDATES["ce"].step([0.0, 0.0], [1.0, 0.0], 2.0).tolist()
 [1.0, -1.0]
@@ -32,7 +32,8 @@ Custom updates
 --------------
 Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
 `to_policy`, `to_parameters` and `advance`, and `register` an instance. Runs, races, figures, tables
-and the command line then include it. With a scalar `kernel` it also runs in compiled experiments.
+and the command line then include it. An update with a scalar `kernel` also runs in compiled
+experiments.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ EscortFactor = Literal["keep", "drop"]
 
 
 class _Softmax(Update):
-    """The softmax parametrization."""
+    """The base class of updates with softmax parameters."""
 
     parametrization = "softmax"
 
@@ -123,7 +124,7 @@ class _Softmax(Update):
 
 @dataclass(frozen=True)
 class SoftmaxPolicyGradient(_Softmax):
-    """Policy gradient of the softmax parametrization, `pg-sm` (paper, eqs. 3 to 5)."""
+    """The policy gradient of the softmax parametrization, `pg-sm` (paper, eqs. 3 to 5)."""
 
     name = "pg-sm"
     title = "softmax policy gradient"
@@ -144,11 +145,11 @@ class SoftmaxPolicyGradient(_Softmax):
 
 @dataclass(frozen=True)
 class EscortPolicyGradient(Update):
-    r"""Policy gradient of the escort parametrization, `pg-es` (paper, section 2.1, app. A.1.2).
+    r"""The policy gradient of the escort parametrization, `pg-es` (paper, section 2.1, app. A.1.2).
 
     The policy depends on the modulus of the parameters only, so the gradient has a factor
-    :math:`\mathrm{sign}(\theta_a)`, and a step that is too long takes a parameter across zero. A
-    parameter that is exactly zero never moves again.
+    :math:`\mathrm{sign}(\theta_a)`, and a large step changes the sign of a parameter. A
+    parameter that is exactly zero stays zero.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ class EscortPolicyGradient(Update):
         The exponent, at least 1; the paper and its predecessors use 2.
     factor : {"keep", "drop"}
         Whether the step has the factor :math:`p/\|\theta\|_p` of the exact gradient. The paper
-        writes the gradient up to proportionality, which allows either.
+        states the gradient up to proportionality, which allows both.
     """
 
     name = "pg-es"
@@ -170,7 +171,7 @@ class EscortPolicyGradient(Update):
 
     @property
     def kernel(self) -> Kernel | None:
-        """The scalar form of the step for p = 2; None for other exponents, which need powers."""
+        """The scalar form of the step if p = 2, or None otherwise."""
         if self.p != 2.0:
             return None
         return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
@@ -215,7 +216,7 @@ class EscortPolicyGradient(Update):
 
 @dataclass(frozen=True)
 class Direct(Update):
-    """Direct parametrization with projection on the simplex, `di` (paper, section 2.2)."""
+    """The direct parametrization with projection on the simplex, `di` (paper, section 2.2)."""
 
     name = "di"
     title = "direct parametrization"
@@ -255,13 +256,13 @@ class Direct(Update):
 
 @dataclass(frozen=True)
 class CrossEntropy(_Softmax):
-    """Gradient step on the cross-entropy to the greedy action, `ce` (paper, eqs. 10, 11).
+    """The gradient step on the cross-entropy to the greedy action, `ce` (paper, eqs. 10, 11).
 
     Parameters
     ----------
     ties : {"first", "random", "leave"}
-        The greedy action if several are best: the first, one drawn uniformly, or none, so that the
-        state is not updated.
+        The choice among tied greedy actions: the first, a uniformly random one, or none. If none is
+        chosen, the state is not updated.
     """
 
     name = "ce"
@@ -288,7 +289,7 @@ class CrossEntropy(_Softmax):
         return np.asarray(theta + weight * self._moving(mask, np.where(mask, missing, -pi)))
 
     def _moving(self, mask: Mask, direction: Floats) -> Floats:
-        """Return the direction with zeros in the rows without a greedy action."""
+        """Return `direction`, with zeros in the rows without a greedy action."""
         if self.ties != "leave":
             return direction
         return np.where(mask.any(axis=-1, keepdims=True), direction, 0.0)
@@ -296,12 +297,12 @@ class CrossEntropy(_Softmax):
 
 @dataclass(frozen=True)
 class ModifiedCrossEntropy(CrossEntropy):
-    """Cross-entropy update that lowers all other actions equally, `mce` (paper, eqs. 12, 13).
+    """The cross-entropy update with equal decreases for other actions, `mce` (eqs. 12, 13).
 
     Parameters
     ----------
     ties : {"first", "random", "leave"}
-        As for `CrossEntropy`.
+        The choice among tied greedy actions, as for `CrossEntropy`.
     """
 
     name = "mce"
@@ -324,8 +325,8 @@ class ModifiedCrossEntropy(CrossEntropy):
 
 
 UPDATES: dict[str, Update] = {}
-"""The updates by name: the paper's five with its settings (p = 2, exact gradient, first of tied
-actions), `npg`, then registered ones in the order of registration."""
+"""The updates by name: the paper's five updates with the paper's settings (p = 2, exact gradient,
+first of tied actions), `npg`, then registered updates in the order of registration."""
 
 _SPARE_STYLES = (
     PlotStyle("#56606b", (0, (3, 1)), "P"),
@@ -350,16 +351,16 @@ def register(update: _Registered) -> _Registered:
     Returns
     -------
     Update or subclass of Update
-        The same object.
+        The argument, unchanged.
 
     Raises
     ------
     TypeError
-        If it is not an `Update`.
+        If `update` is not an `Update`.
     ValueError
-        If its name is missing, contains a colon (``module:NAME`` is an import path) or an equals
+        If the name is missing, contains a colon (``module:NAME`` is an import path) or an equals
         sign (``name option=value`` has options), or belongs to an update of another class or to
-        one of the library with other settings.
+        an update of the library with other settings.
 
     Examples
     --------
@@ -418,12 +419,13 @@ JUDGED = (*PAPER, "npg")
 @register
 @dataclass(frozen=True)
 class NaturalPolicyGradient(_Softmax):
-    r"""Natural policy gradient of the softmax parametrization, `npg` (Kakade, 2001).
+    r"""The natural policy gradient of the softmax parametrization, `npg` (Kakade, 2001).
 
     The gradient of `pg-sm`, multiplied by the pseudo-inverse of the Fisher information
-    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which softmax
-    ignores: the policy becomes proportional to :math:`\pi(a)\,e^{w q(a)}`. The values are shifted
-    so that the largest is 0, which leaves the parameter of the best action unchanged.
+    :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which does not
+    change a softmax policy. The new policy is proportional to :math:`\pi(a)\,e^{w q(a)}`. The
+    values are shifted so that the largest is 0, which leaves the parameter of the best action
+    unchanged.
     """
 
     name = "npg"
@@ -442,7 +444,7 @@ class NaturalPolicyGradient(_Softmax):
 
 
 def as_update(update: str | Update) -> Update:
-    """Return an update, or the one that a string stands for.
+    """Return the update that a string stands for; return an update unchanged.
 
     A string is a name or label in `UPDATES`, in any case; a name with options as in
     ``pg-es factor=drop``; or ``module:NAME``, a class or instance that is imported and registered.
@@ -466,14 +468,14 @@ def as_update(update: str | Update) -> Update:
 
 
 def _with_options(update: Update, options: dict[str, object]) -> Update:
-    """Return an update with other values of some options."""
+    """Return an update like the given one, but with the given options."""
     return replace(update, **options)  # type: ignore[type-var]
 
 
 def name_of(update: Update) -> str:
     """Return the string that stands for an update: the inverse of `as_update`.
 
-    It is the name, then the options that differ from those of the registered update.
+    The string has the name, then the options that differ from the options of the registered update.
 
     Examples
     --------
@@ -492,7 +494,7 @@ def name_of(update: Update) -> str:
 
 
 def _imported(place: str) -> Update:
-    """Return the update at ``module:NAME``, imported and registered."""
+    """Import, register and return the update at ``module:NAME``."""
     module, _, name = place.partition(":")
     try:
         found = getattr(import_module(module), name)
@@ -511,7 +513,7 @@ def label_of(name: str | Update) -> str:
 
 
 def style_of(name: str | Update) -> PlotStyle:
-    """Return the style of an update in figures; those without one take the spare styles in turn."""
+    """Return the style of an update in figures, or a spare style if the update has none."""
     update = as_update(name)
     if update.style is not None:
         return update.style
@@ -528,8 +530,8 @@ def make_update(name: str, **options: object) -> Update:
     name : str
         A name or label in `UPDATES`, in any case.
     **options
-        ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce` and `mce`; options that are left out
-        have their defaults.
+        Options of the update: ``p`` and ``factor`` for `pg-es`, and ``ties`` for `ce` and `mce`.
+        Omitted options have their defaults.
 
     Returns
     -------

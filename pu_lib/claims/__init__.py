@@ -1,13 +1,14 @@
-"""Claims of the paper, the checks that judge them, and the findings of the checks.
+"""The claims of the paper, the checks that judge the claims, and the findings of the checks.
 
-A chapter is a folder of `pu_lib.chapters`: ``claims.toml`` has its claims, ``quantities.py``
-computes what they are about, and ``checks.py`` compares the two.
+A chapter is a folder of `pu_lib.chapters`: ``claims.toml`` states its claims,
+``quantities.py`` computes the quantities in the claims, and ``checks.py`` compares them with the
+claims.
 
 - `catalog`: the claims and errata of all chapters.
 - `recorder`: `check`, `Recorder`, `Finding`.
 - `formulas`: bounds that checks call and statements print.
-- `judging`: running checks, and the record of their findings.
-- `render`, `tables`: HTML for pages.
+- `judging`: functions that run checks and compare their findings with the recorded findings.
+- `render`, `tables`: HTML for the pages of the book.
 - `proofs`: the theorems that Rocq has checked.
 """
 

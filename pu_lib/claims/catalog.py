@@ -1,8 +1,8 @@
 """The claims of the paper and of this book, and the paper's errata, read from the chapters.
 
 Each chapter is a folder of `pu_lib.chapters`. Its ``claims.toml`` has the chapter's title, its
-position in the book, its claims with their recorded status, and errata. A text may print a formula
-of the chapter's ``quantities.py`` (`pu_lib.claims.formulas`).
+position in the book, its claims with their recorded status, and its errata. The texts of a claim
+may contain formulas of the chapter's ``quantities.py`` (see `pu_lib.claims.formulas`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ += ["folder_of", "ledger", "select"]
 
 
 class Scope(StrEnum):
-    """The kind of sentence that a claim is."""
+    """The kind of statement that a claim makes."""
 
     STATEMENT = "statement of the paper"
     PROOF = "step of a proof"
@@ -38,7 +38,7 @@ class Scope(StrEnum):
 
 
 class Severity(StrEnum):
-    """How serious it is that a claim is not right as printed."""
+    """The severity of the error in a claim that does not hold as printed."""
 
     SLIP = "slip"
     CONSTANT = "constant"
@@ -48,12 +48,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim.
+    """A claim of the paper or of this book.
 
     Attributes
     ----------
     id : str
-        The paper's LaTeX label, with ``/i``, ``/ii`` and so on for parts.
+        The paper's LaTeX label, followed by ``/i``, ``/ii`` and so on for parts of a statement.
     number : str
         The number in the paper, for instance ``Theorem 4(i)``.
     section : str
@@ -61,21 +61,21 @@ class Claim:
     chapter : str
         The chapter of the book that judges the claim, one of `chapters`.
     kind : str
-        Proposition, theorem, lemma, equation, remark, conjecture, table, empirical...
+        The kind of statement in the paper, such as proposition, theorem, equation or table.
     statement : str
-        The claim in our words, with LaTeX between dollars.
+        The claim as stated in this book, with LaTeX between dollars.
     scope : Scope
-        The kind of sentence.
+        The kind of statement that the claim makes.
     status : Status
         The recorded status.
     severity : Severity or None
-        How serious it is, if the claim is not right as printed.
+        The severity of the error, or None if the claim holds as printed.
     wrong : str
-        What is wrong, if the claim does not hold as stated; empty otherwise.
+        The error in the claim; empty if the claim holds as stated.
     correction : str
-        What is right, if the claim does not hold as stated; empty otherwise.
+        The corrected claim; empty if the claim holds as stated.
     sentence : str
-        What the book says of the claim, with names of figures in braces (`Finding.figures`).
+        The book's sentence about the claim, with names of figures in braces (`Finding.figures`).
     """
 
     id: str
@@ -94,18 +94,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Erratum:
-    """One erratum of the paper.
+    """An erratum of the paper.
 
     Attributes
     ----------
     where, printed, right, why : str
-        Place in the paper, printed text, corrected text, and reason.
+        The place in the paper, the printed text, the corrected text, and the reason.
     kind : str
-        What it concerns: statement, proof, caption, label or text.
+        The part of the paper with the error: statement, proof, caption, label or text.
     chapter : str
-        The chapter of the book that treats it.
+        The chapter of the book that discusses the erratum.
     claim : str
-        The identifier of the claim that it belongs to; empty if none.
+        The identifier of the claim that the erratum is about; empty if there is none.
     """
 
     where: str
@@ -118,7 +118,7 @@ class Erratum:
 
 
 _FOLDERS = {"claims": "table1"}
-"""Folders of chapters that are not named like the notebook."""
+"""Folders of chapters whose names differ from the notebook's name."""
 
 
 def folder_of(chapter: str) -> str:
@@ -141,7 +141,7 @@ def _members(module: ModuleType, kind: type[_Member]) -> dict[str, _Member]:
 
 @cache
 def _tables() -> tuple[dict[str, Any], ...]:
-    """Return the parsed ``claims.toml`` of all chapters, in the order of the book."""
+    """Return the parsed ``claims.toml`` files of all chapters, in the order of the book."""
     folders = (resources.files("pu_lib") / "chapters").iterdir()
     tables = [
         _table(_chapter_in(folder.name), file.read_text("utf-8"))
@@ -152,7 +152,7 @@ def _tables() -> tuple[dict[str, Any], ...]:
 
 
 def _table(chapter: str, text: str) -> dict[str, Any]:
-    """Return the parsed file of a chapter; import its quantities only if it prints a formula."""
+    """Parse the text of a ``claims.toml`` file, with its formulas replaced by their LaTeX."""
     table = {"chapter": chapter, **tomllib.loads(text)}
     if "<<" in text:
         module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.quantities")
@@ -171,11 +171,11 @@ def _filled(chapter: str, text: str, formulas: Mapping[str, Formula]) -> str:
 
 @cache
 def chapters() -> dict[str, str]:
-    """Return the titles of the chapters that have claims, by name, in the order of the book.
+    """Return a dict from the name of each chapter with claims to its title, in the book's order.
 
     A chapter is ``book/<name>.ipynb`` and a folder of `pu_lib.chapters` with its claims,
-    quantities, checks and figures. The folder has ``_`` for ``-``; that of ``book/claims.ipynb`` is
-    ``table1``.
+    quantities, checks and figures. The folder's name has ``_`` in place of ``-``; the folder of
+    ``book/claims.ipynb`` is ``table1``.
     """
     return {table["chapter"]: table["title"] for table in _tables()}
 
@@ -211,7 +211,7 @@ def ledger() -> tuple[Claim, ...]:
 
 
 def _claim(chapter: str, row: dict[str, Any]) -> Claim:
-    """Return the claim in a row of a file, where scope and severity have their short names."""
+    """Return the `Claim` in a row of a ``claims.toml`` file."""
     where = f"chapters/{folder_of(chapter)}/claims.toml: {row.get('id')!r}"
     try:
         scope = Scope[row["scope"].upper()]
@@ -237,9 +237,10 @@ def errata() -> tuple[Erratum, ...]:
 def select(names: Iterable[str]) -> tuple[Claim, ...]:
     """Return the claims with the given names; all claims if there are no names.
 
-    A name is an identifier (``thm:unlearn/i``), the head of one (``thm:unlearn``), a chapter
-    (``unlearning``), or a number of the paper in any case (``Theorem 4``, ``Theorem 4(i)``). A
-    head, a chapter or a number selects all its parts. Any other name raises a `ValueError`.
+    A name is an identifier (``thm:unlearn/i``), the head of an identifier (``thm:unlearn``), a
+    chapter (``unlearning``), or a number in the paper in any case (``Theorem 4``,
+    ``Theorem 4(i)``). A head, a chapter or a number selects all claims in it. Any other name raises
+    a `ValueError`.
     """
     names = list(names)
     if not names:
@@ -260,7 +261,7 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
 
 
 def _accepted_names() -> list[str]:
-    """Return the chapters, the identifiers of the claims, their heads, and the paper's numbers."""
+    """Return all names that `select` accepts."""
     names: dict[str, None] = dict.fromkeys(chapters())
     for claim in ledger():
         parts = claim.id.split("/")
@@ -270,15 +271,15 @@ def _accepted_names() -> list[str]:
 
 
 def _is_numbered(claim: Claim, number: str) -> bool:
-    """Return whether a claim has that number, or is a part of the statement that has it."""
+    """Return whether a claim has the given number, or is a part of the statement with it."""
     wanted = rf"{re.escape(number.strip())}(?!\w)"
     return bool(number.strip()) and re.match(wanted, claim.number, re.IGNORECASE) is not None
 
 
 def check_of(claim: Claim) -> Check:
-    """Return the check of a claim, after importing the checks of its chapter.
+    """Return the `Check` of a claim from the checks of its chapter.
 
-    Raises a `ValueError` if the chapter has no check of that claim.
+    Raises a `ValueError` if the chapter has no check of the claim.
     """
     checks = _checks(claim.chapter)
     if claim.id not in checks:
@@ -289,7 +290,7 @@ def check_of(claim: Claim) -> Check:
 
 @cache
 def _checks(chapter: str) -> dict[str, Check]:
-    """Return the checks of a chapter by claim: attributes of its module, or of a tuple there."""
+    """Return a dict from claim identifiers to the checks in the chapter's ``checks`` module."""
     module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.checks")
     several = (many for many in _members(module, tuple).values())
     found = [*_members(module, Check).values()]

@@ -1,4 +1,4 @@
-r"""Formulas that are written once: functions that checks call and that statements print.
+r"""Formulas that checks evaluate and that statements print as LaTeX.
 
 >>> from fractions import Fraction
 >>> @formula
@@ -9,9 +9,9 @@ r"""Formulas that are written once: functions that checks call and that statemen
 >>> di_bound.latex(w=r"\eta d")
 '1+(h-1)\\left(\\left\\lfloor\\frac{1}{\\eta d}\\right\\rfloor+1\\right)'
 
-The LaTeX is generated from the source of the final ``return``. Statements before it handle limits
-(such as 0 log 0 = 0) and are not printed. Arguments may be int, Fraction, float or Arb balls, and
-exact numbers give exact results as far as the functions below allow.
+The LaTeX is generated from the source of the final ``return``. Earlier statements handle limits
+(such as 0 log 0 = 0) and are not printed. Arguments may be int, Fraction, float or Arb balls. The
+result is exact if the arguments are exact and the functions below return exact numbers.
 
 The texts of a claim refer to a formula as ``<<di_bound: h=|\mathcal S|, w=\eta d>>``.
 """
@@ -66,7 +66,7 @@ def log1p(x: Any) -> Any:
 
 
 class Formula:
-    """A function of numbers that can be printed as LaTeX; made by the decorator `formula`."""
+    """A function of numbers that can be printed as LaTeX, created by the decorator `formula`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
@@ -77,9 +77,10 @@ class Formula:
         return self._function(*numbers)
 
     def latex(self, **symbols: str) -> str:
-        """Return the formula as LaTeX, with the given symbols in place of arguments' names.
+        """Return the formula as LaTeX, with the names of arguments replaced by the given symbols.
 
-        Raises a `ValueError` if it has a part that cannot be printed, or no argument of that name.
+        Raises a `ValueError` if a part of the formula cannot be printed or there is no argument
+        with a given name.
         """
         known = inspect.signature(self._function).parameters
         if unknown := set(symbols) - set(known):
@@ -89,7 +90,7 @@ class Formula:
 
 @cache
 def _returned(function: Callable[..., Any]) -> ast.expr:
-    """Return the expression after the ``return`` at the end of a function."""
+    """Return the expression in the ``return`` statement at the end of a function."""
     (parsed,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     final = parsed.body[-1] if isinstance(parsed, ast.FunctionDef) else parsed
     if not isinstance(final, ast.Return) or final.value is None:
@@ -113,7 +114,7 @@ _FUNCTIONS = {
 
 
 class _Printer:
-    """Prints the kinds of expressions that bounds consist of, in the order of the source."""
+    """Converts the syntax tree of an expression to LaTeX, in the order of the source."""
 
     def __init__(self, symbols: Mapping[str, str]) -> None:
         self._symbols = symbols
@@ -144,13 +145,13 @@ class _Printer:
         raise ValueError(f"formula: cannot print {ast.unparse(node)}.")
 
     def _factor(self, node: ast.expr) -> str:
-        """Return a node, in parentheses if it is a sum."""
+        """Return the LaTeX of a node, in parentheses if the node is a sum."""
         inner = self.print(node)
         is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
         return self._enclosed(inner) if is_sum else inner
 
     def _base(self, node: ast.expr) -> str:
-        """Return a node, in parentheses unless it is a name, a number or a call."""
+        """Return the LaTeX of a node, in parentheses if the node is a binary operation."""
         inner = self.print(node)
         return self._enclosed(inner) if isinstance(node, ast.BinOp) else inner
 
@@ -171,9 +172,9 @@ _PLACEHOLDER = re.compile(r"<<(\w+)(?:: (.*?))?>>")
 
 
 def insert_formulas(text: str, formulas: Mapping[str, Formula]) -> str:
-    """Return a text with each ``<<name: symbol=LaTeX, ...>>`` replaced by that formula's LaTeX.
+    """Return a text with each ``<<name: symbol=LaTeX, ...>>`` replaced by the formula's LaTeX.
 
-    Raises a `ValueError` if there is no formula, or no argument, of that name.
+    Raises a `ValueError` if there is no formula or argument with a given name.
     """
 
     def printed(place: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Run the checks of claims, show their findings, and compare these with the record.
+"""Run the checks of claims, show the findings, and compare them with the recorded findings.
 
 The record of a chapter is ``recorded.json`` in its folder: for each claim the status, the margin,
 the figures of its sentence and every tally. ``python -m pu_lib claims --record`` writes it; the
@@ -32,22 +32,22 @@ _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 change the last digits."""
 
 _COUNTS = {"instances", "comparisons", "tests"}
-"""Figures that say how much was tried, not what was found."""
+"""Figures that count comparisons and instances, as opposed to measured results."""
 
 _COUNTED = ("comparisons", "failures", "undecided", "attained", "least slack", "sharpness")
-"""What a tally has to agree with the record in; what is missing in one of them is 0."""
+"""The counts of a tally that must agree with the recorded counts; a missing count is 0."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with the finding of its check.
+    """A claim with its check and the finding of the check.
 
     Attributes
     ----------
     claim : Claim
         The claim.
     check : Check
-        Its check.
+        The check of the claim.
     finding : Finding
         The finding of the check.
     """
@@ -58,9 +58,9 @@ class Judgement:
 
     @property
     def figures(self) -> dict[str, str]:
-        """The figures that the claim's sentence names, as text.
+        """The formatted figures that the claim's sentence names.
 
-        Raises a `ValueError` if the finding has no figure of that name.
+        Raises a `ValueError` if the finding lacks a figure that the sentence names.
         """
         known = self.finding.figures
         if missing := [name for name in placeholders(self.claim.sentence) if name not in known]:
@@ -77,11 +77,11 @@ class Judgement:
 
     @property
     def differences(self) -> list[str]:
-        """The differences between the finding and the record, one sentence each."""
+        """One sentence for each difference between the finding and the recorded finding."""
         return list(_differences(self))
 
     def row(self) -> dict[str, Any]:
-        """Return the judgement as values for JSON, where an infinite margin is null."""
+        """Return the judgement as a dict for JSON, with None for an infinite margin."""
         claim, margin = self.claim, self.finding.margin
         return {
             "id": claim.id,
@@ -98,7 +98,7 @@ class Judgement:
         }
 
     def record(self) -> dict[str, Any]:
-        """Return what is recorded: `row`, the figures of the sentence, and the tallies."""
+        """Return the values to record: `row`, the figures of the sentence, and the tallies."""
         return {
             **self.row(),
             "instances": self.finding.instances,
@@ -108,9 +108,9 @@ class Judgement:
 
     @property
     def repeats_the_claim(self) -> bool:
-        """Whether the sentence says nothing but that a theorem of the book holds.
+        """Whether the sentence only restates a theorem of the book that holds.
 
-        The theorem is printed above it on the page, so that only measured figures are new there.
+        The page prints the theorem above the sentence, so that only measured figures are new.
         """
         own = self.claim.scope is Scope.BOOK and self.finding.status is Status.HOLDS
         return own and set(placeholders(self.claim.sentence)) <= _COUNTS
@@ -120,7 +120,7 @@ class Judgement:
 
 
 def _plain(tally: Tally) -> dict[str, Any]:
-    """Return a tally as values for JSON, where infinite numbers are text."""
+    """Return a tally as a dict for JSON, with infinite numbers as text."""
     least, sharpness = tally.worst[0].slack, tally.sharpness
     return {
         "compared": tally.compared,
@@ -167,14 +167,14 @@ def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _alike(found: Any, kept: Any) -> bool:
-    """Return whether two recorded values are equal, floats up to rounding."""
+    """Return whether a found value equals a recorded value; floats are compared up to rounding."""
     if isinstance(found, float) and isinstance(kept, int | float):
         return math.isclose(found, kept, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return bool(found == kept)
 
 
 def _filled(claim: Claim, figures: Mapping[str, str]) -> str:
-    """Return the claim's sentence with its figures; if it has none, the texts of its file."""
+    """Return the claim's sentence with its figures, or its other texts if it has no sentence."""
     if not claim.sentence:
         return f"{claim.wrong} {claim.correction}".strip() or claim.statement
     return fill_placeholders(claim.sentence, figures, claim.id)
@@ -199,12 +199,12 @@ def judge(claim: Claim | str) -> Judgement:
     Returns
     -------
     Judgement
-        The claim with its check and the finding.
+        The claim with its check and the finding of the check.
 
     Raises
     ------
     ValueError
-        If there is no such claim, or several.
+        If no claim has this name, or if several claims do.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def judge(claim: Claim | str) -> Judgement:
 
 
 def _one(claim: Claim | str) -> Claim:
-    """Return the one claim of that name, or raise a `ValueError`."""
+    """Return the claim with the given name; raise a `ValueError` unless there is exactly one."""
     found = _chosen(claim)
     if len(found) > 1:
         names = ", ".join(known.id for known in found)
@@ -228,7 +228,7 @@ def _one(claim: Claim | str) -> Claim:
 
 @dataclass(frozen=True)
 class JudgedClaims:
-    """Claims whose findings have the recorded status, as notebooks display them.
+    """Claims whose findings have the recorded status; notebooks display them as HTML.
 
     Attributes
     ----------
@@ -259,25 +259,26 @@ class JudgedClaims:
 
 
 def confirm(*claims: Claim | str) -> JudgedClaims:
-    """Run the checks of claims and show their findings, which must have the recorded status.
+    """Run the checks of claims and raise an error if a finding does not have the recorded status.
 
     Parameters
     ----------
     *claims : Claim or str
-        Claims, their identifiers or numbers in the paper. A head of identifiers, such as
-        ``thm:unlearn``, selects all claims below it.
+        Claims, their identifiers or numbers in the paper. The part of an identifier before the
+        slash, such as ``thm:unlearn``, selects all parts of the statement.
 
     Returns
     -------
     JudgedClaims
-        Notebooks display it as a badge and a sentence for each claim, with details to open.
+        The claims with their findings. Notebooks display a badge and a sentence for each claim,
+        with details that can be opened.
 
     Raises
     ------
     AssertionError
         If a finding does not have the recorded status.
     ValueError
-        If there is no such claim.
+        If no claim has a given name.
 
     Examples
     --------
@@ -297,7 +298,7 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
 
 
 def _chosen(claim: Claim | str) -> tuple[Claim, ...]:
-    """Return the claim with that identifier, or all claims that the name stands for."""
+    """Return the claim with the given identifier, or all claims that `select` finds by name."""
     if isinstance(claim, Claim):
         return (claim,)
     found = select([claim])
@@ -305,9 +306,9 @@ def _chosen(claim: Claim | str) -> tuple[Claim, ...]:
 
 
 def judge_wrong(claim: Claim | str) -> dict[str, Finding]:
-    """Run the check of a claim on its wrong variants; return the findings by variant.
+    """Run the check of a claim on its wrong variants and return a dict of findings by variant.
 
-    If the claim holds, a variant is run up to its first failure, which is enough to refute it.
+    If the claim holds, a variant is run up to its first failure, which refutes the variant.
     Raises an `AssertionError` if the finding for a variant has the recorded status.
     """
     claim = _one(claim)
@@ -324,13 +325,13 @@ def _record_of(chapter: str) -> Any:
 
 @cache
 def recorded() -> dict[str, dict[str, Any]]:
-    """Return the recorded findings by claim: rows of `Judgement.record`."""
+    """Return the recorded findings by claim identifier, in the form of `Judgement.record`."""
     files = (path for path in map(_record_of, chapters()) if path.is_file())
     return {row["id"]: row for path in files for row in json.loads(path.read_text("utf-8"))}
 
 
 def record(judgements: Iterable[Judgement]) -> None:
-    """Record findings; the rows of other claims are kept."""
+    """Write findings to ``recorded.json``; the rows of other claims are not changed."""
     found = {judged.claim.id: judged.record() for judged in judgements}
     rows = {**recorded(), **found}
     for chapter in dict.fromkeys(row["chapter"] for row in found.values()):

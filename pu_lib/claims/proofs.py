@@ -1,8 +1,9 @@
-"""The theorems that Rocq has checked, as the last ``make proofs`` recorded them.
+"""The theorems that Rocq has checked, as recorded by the last ``make proofs``.
 
-``make proofs`` compiles the folder ``proofs`` and writes ``proofs.json``; the tests compare its
-hash of the sources with the sources. A claim is *machine-checked* if a theorem states all of it. If
-a theorem states a part of it, `Proof.part` names the part. `Proof.covers` describes what is proved.
+``make proofs`` compiles the folder ``proofs`` and writes ``proofs.json``; the tests compare the
+hash of the sources in that file with the sources. A claim is *machine-checked* if a theorem states
+the whole claim. If a theorem states a part of the claim, `Proof.part` names the part.
+`Proof.covers` describes the result that is proved.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ class Proof:
     Attributes
     ----------
     theorem, title, file : str
-        Name in Rocq, name in the book, and source file.
+        The name in Rocq, the name in the book, and the source file.
     claims : tuple of str
-        The identifiers of the claims it is about.
+        The identifiers of the claims that the theorem is about.
     part : str
-        The part of these claims that it states; empty if it states all of them.
+        The part of the claims that the theorem states; empty if it states the whole claims.
     covers : str
-        What it states, in words, with formulas between dollars.
+        A description of the result in plain English, with formulas between dollars.
     statement : str
-        The statement as Rocq prints it.
+        The statement as printed by Rocq.
     assumptions : tuple of str
-        The axioms it rests on: only those of the classical real numbers.
+        The axioms that the proof uses: only axioms of the classical real numbers.
     """
 
     theorem: str
@@ -55,7 +56,7 @@ def _record() -> dict[str, object]:
 
 @cache
 def proofs() -> tuple[Proof, ...]:
-    """Return the theorems, in the order of the list."""
+    """Return the theorems, in the order of ``proofs.json``."""
     rows = _record()["theorems"]
     assert isinstance(rows, list)
     return tuple(
@@ -65,12 +66,12 @@ def proofs() -> tuple[Proof, ...]:
 
 
 def proofs_of(claim: str) -> tuple[Proof, ...]:
-    """Return the theorems about the claim with that identifier."""
+    """Return the theorems about the claim with the given identifier."""
     return tuple(proof for proof in proofs() if claim in proof.claims)
 
 
 def theorem_link(proof: Proof) -> str:
-    """Return a link to a theorem on its page, with the part of the claim that it proves."""
+    """Return an HTML link to a theorem, followed by the part of the claim that is proved."""
     name = html.escape(proof.theorem)
     part = f" ({html.escape(proof.part)})" if proof.part else ""
     return f'<a href="machine-checked.html#{name}"><code>{name}</code></a>{part}'

@@ -1,7 +1,7 @@
-"""Checks of claims: a check makes comparisons, and a recorder keeps the worst of them.
+"""Checks of claims: a check makes comparisons, and a recorder stores the worst comparisons.
 
-A check is a function decorated with the identifier of its claim. It receives a `Recorder` and
-compares values with bounds:
+A check is a function decorated with the identifier of its claim. The function receives a
+`Recorder` and compares values with bounds:
 
 >>> @check("thm:example", wrong={"the square in place of the double": {"power": 2}})
 ... def doubling_is_fast(compare, power=1):
@@ -15,14 +15,16 @@ compares values with bounds:
 >>> doubling_is_fast.run("the square in place of the double").status
 <Status.FALSE: 'false as stated'>
 
-The recorder sees both sides of every comparison. It therefore measures how much a bound could be
-tightened before the check fails (`Tally.sharpness`) and how often the bound is attained. Both are
-recorded with the claim, so that a bound that is weakened by mistake changes the record. Wrong
-claims of another kind (another update, a missing hypothesis) are the `wrong` variants of a check:
-the same function with other arguments, whose finding must not have the recorded status.
+The recorder receives both sides of every comparison. It therefore measures how much a bound could
+be tightened before the check fails (`Tally.sharpness`) and how often a comparison holds with
+equality. Both numbers are recorded with the claim, so that a bound that is weakened by mistake
+changes the record. The `wrong` variants of a check are other false claims (with another update or
+without a hypothesis): the check runs the same function with other arguments, and the finding must
+not have the recorded status.
 
 There is no global state: checks are attributes of their module, and each run has its own recorder.
-The precision of python-flint is global to a process, so run checks in parallel in processes.
+The precision of python-flint is global to a process, so checks can run in parallel only in separate
+processes.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ import numpy as np
 __all__ = ["Check", "Comparison", "Finding", "Recorder", "Status", "Tally", "check"]
 
 KEPT_COMPARISONS = 6
-"""Number of the worst comparisons that a tally keeps."""
+"""The number of worst comparisons that a tally stores."""
 
 _EXACT = (bool, int, Fraction, str)
 
@@ -66,20 +68,20 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison.
+    """A comparison of a value with a limit.
 
     Attributes
     ----------
     slack : float
-        The distance from failing; negative if the comparison fails.
+        The amount by which the comparison holds; negative if it fails.
     value, limit : object
-        The two sides.
+        The two sides of the comparison.
     instance : mapping of str to object
-        Where it was made.
+        The instance on which the comparison was made.
     note : mapping of str to object
-        Other results at that place which a sentence may name.
+        Other results for the instance, which the claim's sentence may name.
     holds : bool or None
-        Whether it holds; none if the data do not decide (see `Recorder.estimate`).
+        Whether the comparison holds; None if the data do not decide (see `Recorder.estimate`).
     """
 
     slack: float
@@ -91,7 +93,7 @@ class Comparison:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """The order of comparisons: what fails, what is undecided, what holds, each by slack."""
+        """A sort key that orders comparisons by failed, undecided and true, then by slack."""
         return {False: 0, None: 1, True: 2}[self.holds], self.slack
 
 
@@ -102,21 +104,21 @@ class Tally:
     Attributes
     ----------
     quantity, relation, limit : str
-        What is compared with what.
+        The quantity, the relation and the limit that are compared.
     as_printed : bool
-        Whether this is what the paper prints, if the claim is corrected.
+        Whether the comparisons test the claim as printed, if the claim is corrected.
     comparisons, failures : int
-        How many were made, and how many of them failed.
+        The numbers of comparisons and of comparisons that fail.
     undecided : int
-        How many neither hold nor fail, because the data do not decide.
+        The number of comparisons that the data do not decide.
     attained : int
-        How many comparisons of exact numbers have no slack at all.
+        The number of comparisons of exact numbers that hold with equality.
     sharpness : float
-        The smallest relative tightening of the limit that some comparison would refuse: 0 if the
-        limit is attained, 0.5 if half of it would just pass, infinite for limits of zero and for
+        The smallest slack of a comparison relative to its limit: 0 if a comparison holds with
+        equality, 0.5 if half the limit would still hold, infinite for limits of zero and for
         tolerances.
     worst : list of Comparison
-        Those with the least slack, the worst first.
+        The comparisons with the least slack, the worst first.
     """
 
     quantity: str
@@ -132,11 +134,11 @@ class Tally:
 
     @property
     def compared(self) -> str:
-        """Quantity, relation and limit as one phrase."""
+        """The quantity, the relation and the limit as one phrase."""
         return f"{self.quantity} {self.relation} {self.limit}"
 
     def add(self, comparison: Comparison, relative_slack: float) -> None:
-        """Count a comparison, and keep it if it is one of the worst."""
+        """Count a comparison, and store the comparison if it is one of the worst."""
         exact = isinstance(comparison.value, _EXACT) and isinstance(comparison.limit, _EXACT)
         self.comparisons += 1
         self.failures += comparison.holds is False
@@ -149,15 +151,15 @@ class Tally:
 
 
 class _EndOfRun(Exception):  # noqa: N818
-    """Raised to end a run early: a wrong claim failed, or nothing can be concluded."""
+    """Raised to end a run early if a comparison fails or a requirement is not met."""
 
 
 class Details(TypedDict, total=False):
-    """Keywords of every comparison, besides its two sides.
+    """Keyword arguments of every comparison besides the two sides.
 
-    `at` is the instance, `limit` names the right side, `as_printed` marks the version that the
-    paper prints if the claim is corrected, and `note` has further results that the claim's sentence
-    may name.
+    `at` is the instance, and `limit` is a name for the right side. `as_printed` marks comparisons
+    that test a corrected claim as the paper prints it. `note` has further results that the claim's
+    sentence may name.
     """
 
     at: Mapping[str, Any]
@@ -172,18 +174,18 @@ class Recorder:
     Parameters
     ----------
     stop_at_failure : bool
-        End the run at the first comparison that fails, other than those as printed.
+        Whether to end the run at the first failure of a comparison that is not `as_printed`.
 
     Attributes
     ----------
     tallies : dict
-        The tallies by quantity, relation, limit and whether they are as printed.
+        The tallies, with keys (quantity, relation, limit, as_printed).
     figures : dict of str to object
         Numbers reported for the claim's sentence.
     instances : set of str
-        The distinct instances on which the claim, as corrected, was tried.
+        The distinct instances on which the (corrected) claim was tested.
     open_because : str
-        Why nothing can be concluded; empty unless a requirement failed.
+        The reason why nothing can be concluded; empty unless a requirement was not met.
     """
 
     def __init__(self, stop_at_failure: bool = False) -> None:
@@ -238,8 +240,9 @@ class Recorder:
     ) -> None:
         """Compare numbers or sequences, exactly or up to a tolerance.
 
-        The slack is minus the number of entries that differ, or the tolerance minus the largest
-        difference. Raises a `ValueError` if the lengths differ or a difference is not a number.
+        The slack is minus the number of entries that differ or, with a tolerance, the tolerance
+        minus the largest difference. Raises a `ValueError` if the lengths differ or a
+        difference is not a number.
         """
         if tolerance is None:
             slack = -float(_count_differences(value, expected))
@@ -265,11 +268,11 @@ class Recorder:
         sharpness: float = math.inf,
         **details: Unpack[Details],
     ) -> None:
-        """Compare an estimate with a bound, from which its error may not tell it apart.
+        """Compare an estimate with a bound; its error may leave the result undecided.
 
-        `slack` is how far the estimate itself is from failing. `holds` says whether its whole
-        interval is on the right side, or none if the bound is inside; `sharpness` by what share of
-        the bound the interval's nearer end is away from it.
+        `slack` is the slack of the estimate itself. `holds` is whether the comparison holds for the
+        whole interval of the estimate, or None if the interval contains the bound. `sharpness` is
+        the distance from the bound to the nearer end of the interval, relative to the bound.
 
         Raises
         ------
@@ -279,13 +282,13 @@ class Recorder:
         self._add((quantity, relation), value, bound, slack, sharpness, holds, **details)
 
     def require(self, condition: Any, reason: str) -> None:
-        """Leave the claim open, with a reason, unless a condition for the check itself is met."""
+        """End the run and leave the claim open, for the given reason, unless a condition is met."""
         if not condition:
             self.open_because = reason
             raise _EndOfRun
 
     def report(self, **figures: Any) -> None:
-        """Store numbers for the claim's sentence that belong to no single comparison."""
+        """Store numbers for the claim's sentence that do not belong to a single comparison."""
         self.figures.update(figures)
 
     def _add(
@@ -322,7 +325,7 @@ def _is_infinite(number: Any) -> bool:
 
 
 def _lower_end(difference: Any) -> float:
-    """Return a number as a float, and an Arb ball as its lower end."""
+    """Return a number, or the lower end of an Arb ball, as a float."""
     return float(difference.lower() if hasattr(difference, "lower") else difference)
 
 
@@ -333,7 +336,7 @@ def _relative(slack: float, bound: Any) -> float:
 
 
 def _count_differences(value: Any, expected: Any) -> int:
-    """Return how many entries of two numbers or sequences differ."""
+    """Return the number of entries in which two numbers or sequences differ."""
     if not hasattr(value, "__len__") or isinstance(value, str):
         return int(value != expected)
     return sum(_count_differences(a, b) for a, b in zip(value, expected, strict=True))
@@ -346,17 +349,17 @@ class Finding:
     Attributes
     ----------
     status : Status
-        The result.
+        The status of the claim.
     tallies : tuple of Tally
-        The comparisons, by quantity.
+        The tallies of the comparisons.
     instances : int
-        The number of distinct instances on which the claim, as corrected, was tried.
+        The number of distinct instances on which the (corrected) claim was tested.
     reported : mapping of str to object
-        Numbers that the check reported for the claim's sentence.
+        The numbers that the check reported for the claim's sentence.
     open_because : str
-        Why nothing could be concluded, if the status is open.
+        The reason why nothing could be concluded; empty unless the status is open.
     seconds : float
-        The duration of the check.
+        The duration of the check in seconds.
 
     Examples
     --------
@@ -378,7 +381,7 @@ class Finding:
 
     @property
     def deciding(self) -> Tally | None:
-        """The tally with the least slack among those that decide the status, or None."""
+        """The tally with the least slack among the tallies that decide the status, or None."""
         printed = self.status in (Status.CORRECTED, Status.PARTLY)
         group = [tally for tally in self.tallies if tally.as_printed == printed] or self.tallies
         return min(group, key=lambda tally: tally.worst[0].rank, default=None)
@@ -399,10 +402,10 @@ class Finding:
     def figures(self) -> dict[str, Any]:
         """The numbers that the claim's sentence may name.
 
-        They are the numbers that the check reported; instance, notes and sides of the worst
-        comparison of the deciding tally (the value under the name of its quantity, the limit as
-        ``bound``); the worst values of other quantities under their names; and ``instances``,
-        ``comparisons`` and ``margin``.
+        They are the numbers that the check reported; the instance, the notes and the two sides of
+        the worst comparison of the deciding tally (the value under the name of its quantity, the
+        limit under ``bound``); the worst values of other quantities under their names; and
+        ``instances``, ``comparisons`` and ``margin``.
         """
         found: dict[str, Any] = {t.quantity: t.worst[0].value for t in self.tallies}
         found["instances"] = self.instances
@@ -423,21 +426,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A function that judges a claim, and the wrong claims that it must refuse.
+    """A function that judges a claim, with wrong variants that the function must reject.
 
     Attributes
     ----------
     claim : str
         The identifier of the claim.
     function : callable
-        Takes a `Recorder` and makes comparisons. It may return a `Status`, if that does not follow
-        from which comparisons fail.
+        A function that takes a `Recorder` and makes comparisons. It may return a `Status` if the
+        status does not follow from the comparisons that fail.
     wrong : mapping of str to mapping
-        Wrong claims in words, each with the arguments that make the function check it.
+        Descriptions of wrong variants, each with the arguments that make the function check it.
     arguments : mapping
-        Arguments of the function, if it serves several claims.
+        Arguments of the function, if several claims use the same function.
     kept, broken, failed : Status
-        The status if no comparison fails, if only those as printed do, and otherwise.
+        The status if no comparison fails, if only comparisons as printed fail, and otherwise.
     """
 
     claim: str
@@ -449,10 +452,10 @@ class Check:
     failed: Status = Status.FALSE
 
     def run(self, variant: str | None = None, *, stop_at_failure: bool = False) -> Finding:
-        """Judge the claim, or one of its `wrong` variants, a key of that mapping.
+        """Judge the claim, or the wrong variant with the given key in `wrong`.
 
-        `stop_at_failure` ends the run at the first comparison that fails, which is enough to refute
-        a claim. Raises a `ValueError` if the check compared nothing and gives no reason.
+        `stop_at_failure` ends the run at the first comparison that fails, which refutes a
+        claim. Raises a `ValueError` if the check makes no comparison and gives no reason.
         """
         recorder, start = Recorder(stop_at_failure), time.perf_counter()
         returned, changes = None, self.wrong[variant] if variant is not None else {}
@@ -474,8 +477,8 @@ class Check:
 
 
 def check(claim: str, **options: Any) -> Callable[[Callable[..., Status | None]], Check]:
-    """Turn a function into the `Check` of the claim with that identifier (a decorator).
+    """Return a decorator that turns a function into the `Check` of the claim with an identifier.
 
-    Options are fields of `Check`: `wrong`, `arguments`, `kept`, `broken` and `failed`.
+    The options are fields of `Check`: `wrong`, `arguments`, `kept`, `broken` and `failed`.
     """
     return lambda function: Check(claim, function, **options)

@@ -1,4 +1,4 @@
-"""HTML of a judged claim: a badge, its sentence, and a table of the comparisons."""
+"""HTML of a judged claim: a badge, the claim's sentence, and a table of the comparisons."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ __all__ = [
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 _ENTRIES, _DIGITS = 4, 16
-"""Numbers of entries of a sequence, and of characters of a number, that a cell shows."""
+"""The largest numbers of entries of a sequence and of characters of a number in a cell."""
 
 _HEAD = ("Compared", "Outcome", "Closest case", "At", "Sharpness")
 
 
 def badge(status: Status) -> str:
-    """Return a status as a badge."""
+    """Return the HTML of a status badge."""
     return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
 
 
 def format_tally(tally: Tally) -> list[str]:
-    """Return a tally as the texts of a row of the table with the columns ``_HEAD``."""
+    """Return the texts of a tally's row in the table with the columns ``_HEAD``."""
     worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
     sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
     where = format_value({name: _short(entry) for name, entry in worst.instance.items()})
@@ -47,7 +47,7 @@ def format_tally(tally: Tally) -> list[str]:
 
 
 def _outcome(tally: Tally) -> str:
-    """Say how many comparisons hold, fail or are undecided."""
+    """Return how many comparisons hold, fail or are undecided, as text."""
     if tally.comparisons == 1:
         return {True: "holds", None: "undecided", False: "fails"}[tally.worst[0].holds]
     total = format_value(tally.comparisons)
@@ -57,7 +57,7 @@ def _outcome(tally: Tally) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return a value as text that fits a cell: few entries, few digits."""
+    """Return a value as text with few entries and digits, so that it fits a cell."""
     if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
         entries = [_short(entry) for entry in value[:_ENTRIES]]
         return f"({', '.join(entries + ['…'] * (len(value) > _ENTRIES))})"
@@ -73,7 +73,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _sharpness(tally: Tally) -> str:
-    """Say how much the bound could be tightened before the check would fail."""
+    """Return how much the bound could be tightened before the check would fail, as text."""
     if tally.failures or tally.undecided or tally.relation in ("=", "is"):
         return ""
     if tally.attained:
@@ -87,7 +87,7 @@ def _sharpness(tally: Tally) -> str:
 
 
 def tallies_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return the table of comparisons; columns in which every cell is empty are left out."""
+    """Return the HTML table of comparisons, without columns in which every cell is empty."""
     shown = [k for k in range(len(_HEAD)) if any(row[k] for row in rows)]
     head = "".join(f'<th scope="col">{_HEAD[k]}</th>' for k in shown)
     body = "".join(
@@ -98,7 +98,7 @@ def tallies_html(rows: Sequence[Sequence[str]]) -> str:
 
 
 def tallies_list_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return the comparisons as a list, for places too narrow for a table."""
+    """Return the comparisons as an HTML list, for places that are too narrow for a table."""
     items = "".join(f"<li>{to_html(_in_words(*row))}</li>" for row in rows)
     return f"<ul>{items}</ul>" if rows else ""
 
@@ -110,7 +110,7 @@ def _in_words(compared: str, outcome: str, sides: str, where: str, sharpness: st
 
 
 def claim_html(judged: Judgement) -> str:
-    """Return one judged claim; below its sentence, details of the check can be opened."""
+    """Return the HTML of a judged claim; its sentence is followed by details that can be opened."""
     if judged.repeats_the_claim:
         return claims_html([judged])
     return (
@@ -120,7 +120,7 @@ def claim_html(judged: Judgement) -> str:
 
 
 def claims_html(judgements: Sequence[Judgement]) -> str:
-    """Return judged claims, one line each, which opens to the details of the check."""
+    """Return the HTML of judged claims; each line opens to show the details of the check."""
     if len(judgements) == 1 and not judgements[0].repeats_the_claim:
         return claim_html(judgements[0])
     lines = "".join(
@@ -136,7 +136,7 @@ def _classes(finding: Finding) -> str:
 
 
 def _line(judged: Judgement) -> str:
-    """Return badge, number and sentence; details have the sentence if it repeats the claim."""
+    """Return the badge and number, and the sentence unless the sentence repeats the claim."""
     said = f' <span class="said">{to_html(judged.sentence)}</span>'
     number = html.escape(judged.claim.number)
     said = "" if judged.repeats_the_claim else said
@@ -144,7 +144,7 @@ def _line(judged: Judgement) -> str:
 
 
 def _how(judged: Judgement) -> str:
-    """Return the details of a check: its comparisons, the wrong claims it refuses, its code."""
+    """Return the HTML details of a check: comparisons, proofs, wrong variants and code."""
     finding, theorems = judged.finding, proofs_of(judged.claim.id)
     said = f"<p>{to_html(judged.sentence)}</p>" if judged.repeats_the_claim else ""
     because = f"<p>{to_html(finding.open_because)}</p>" if finding.open_because else ""
@@ -160,7 +160,7 @@ def _refused(wrong: Iterable[str]) -> str:
 
 
 def _code(check: Check) -> str:
-    """Return the call that runs a check, and its source."""
+    """Return the HTML of the call that runs a check and of the check's source."""
     function = inspect.unwrap(check.function)
     source = html.escape(inspect.getsource(function).strip())
     file = Path(inspect.getsourcefile(function) or "").resolve()

@@ -65,13 +65,13 @@ def chapter_title(chapter: str) -> str:
 
 
 def status_counts(claims: Iterable[Claim] | None = None) -> dict[Status, int]:
-    """Count claims (by default all) by recorded status, in the order of `Status`, without zeros."""
+    """Return the number of claims (by default all) by recorded status, without zeros."""
     counts = Counter(claim.status for claim in (ledger() if claims is None else claims))
     return {status: counts[status] for status in Status if counts[status]}
 
 
 def scope_counts() -> dict[Scope, dict[Status, int]]:
-    """Count the claims by scope and recorded status, without zeros."""
+    """Return the number of claims by scope and recorded status, without zeros."""
     by_scope = {scope: [claim for claim in ledger() if claim.scope is scope] for scope in Scope}
     return {scope: status_counts(claims) for scope, claims in by_scope.items() if claims}
 
@@ -97,7 +97,7 @@ def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
 
 
 def _asking(scope: Scope, status: Status | None = None) -> str:
-    """Return the address of the table of claims, filtered by scope and status."""
+    """Return the address of the table of claims filtered by scope and status."""
     wanted = "" if status is None else f"&amp;status={status.name.lower()}"
     return f"claims.html?scope={scope.name.lower()}{wanted}#the-ledger"
 
@@ -106,7 +106,7 @@ def _asking(scope: Scope, status: Status | None = None) -> str:
 
 
 def ledger_table(chapter: str) -> Html:
-    """Return the claims of a chapter; each opens to what is wrong with it and what is true.
+    """Return the table of a chapter's claims; each claim opens to show its error and correction.
 
     Raises a `ValueError` if there is no such chapter.
     """
@@ -125,7 +125,7 @@ def ledger_table(chapter: str) -> Html:
 
 
 def _judgement(claim: Claim) -> str:
-    """Return status and sentence of a claim, which open to all that is known about it."""
+    """Return the HTML of a claim's status and sentence, which opens to show all its details."""
     row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
     facts = {
         "Printed": html.escape(_printed(claim)),
@@ -149,7 +149,7 @@ def _judgement(claim: Claim) -> str:
 
 
 def _mark(theorems: Sequence[Proof]) -> str:
-    """Return whether a claim, or a part of it, is machine-checked, as text."""
+    """Return text that says whether a claim or a part of a claim is machine-checked."""
     if not theorems:
         return ""
     whole = any(not proof.part for proof in theorems)
@@ -157,12 +157,12 @@ def _mark(theorems: Sequence[Proof]) -> str:
 
 
 def _printed(claim: Claim) -> str:
-    """Return the paper's entry for a claim about a cell of Table 1; empty for other claims."""
+    """Return the paper's entry if a claim is about a cell of Table 1, or an empty string."""
     return _entries().get(claim.id, "") if claim.scope is Scope.CELL else ""
 
 
 def _entries() -> dict[str, str]:
-    """Return the paper's entries of Table 1 by claim."""
+    """Return a dict from claim identifiers to the paper's entries of Table 1."""
     from pu_lib.chapters.table1.checks import PRINTED
     from pu_lib.chapters.table1.quantities import COLUMNS
 
@@ -174,7 +174,7 @@ def _entries() -> dict[str, str]:
 
 
 def _marks(claim: Claim) -> str:
-    """Return the attributes of a row that the filter reads."""
+    """Return the HTML attributes of a row that the filter reads."""
     return f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
 
 
@@ -182,7 +182,7 @@ def _marks(claim: Claim) -> str:
 
 
 def power_table(chapter: str) -> Html:
-    """Return, for each check of a chapter, the wrong claims that it refuses; the tests run them."""
+    """Return a table of the wrong variants that each check of a chapter rejects."""
     judged = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]
     return _table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
@@ -197,7 +197,7 @@ def _power(check: Check) -> str:
 
 
 def errata_table() -> Html:
-    """Return every erratum: place, printed text, corrected text and reason."""
+    """Return every erratum with its place, printed text, corrected text and reason."""
     return Html(f'<div class="errata">{"".join(map(_erratum, errata()))}</div>')
 
 
@@ -218,10 +218,10 @@ def _erratum(erratum: Erratum) -> str:
 
 
 def answer(*lines: tuple[str, str]) -> Html:
-    """Return the answer of a chapter as a list.
+    """Return the answer of a chapter as an HTML list.
 
-    A line is the identifier of a claim, whose badge is shown, and a text with formulas between
-    dollars. Raises a `ValueError` if there is no such claim.
+    Each line has the identifier of a claim, which is shown as a badge, and a text with formulas
+    between dollars. Raises a `ValueError` if there is no such claim.
     """
     status = {claim.id: claim.status for claim in ledger()}
     for name, _ in lines:
@@ -235,10 +235,10 @@ def answer(*lines: tuple[str, str]) -> Html:
 
 
 def statement_index() -> Html:
-    """Return the paper's numbered statements in its own order, each with its status.
+    """Return a table of the paper's numbered statements, in the paper's order, with their status.
 
-    The status of a theorem is that of its statement; steps of its proof, and additions of this
-    book, are counted separately.
+    The status of a theorem is the status of its statement. Steps of the proof and additions of this
+    book are counted separately.
     """
     heads: dict[str, list[Claim]] = {}
     for claim in ledger():
@@ -253,7 +253,7 @@ def statement_index() -> Html:
 
 
 def what_stands() -> Html:
-    """Return each statement of the paper as printed, with finding, correction and proof."""
+    """Return each statement of the paper as printed, with its finding, correction and proof."""
     stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
     rows = [
         (f"{html.escape(claim.number)}<br>{_how_bad(claim)}", _standing(claim))
@@ -274,7 +274,7 @@ def _how_bad(claim: Claim) -> str:
 
 
 def _standing(claim: Claim) -> str:
-    """Return a statement as printed, what fails, what is true, and where that is proved."""
+    """Return a statement as printed, with the failure, the correction and a link to the proof."""
     theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
     found = sentence_of(claim)
     facts = {
@@ -289,7 +289,7 @@ def _standing(claim: Claim) -> str:
 
 
 def _by_number(claim: Claim) -> tuple[int, int, str]:
-    """Return a key that sorts statements as the paper numbers them, those without a number last."""
+    """Return a key that sorts statements by the paper's numbers; unnumbered statements are last."""
     head = re.match(r"(Proposition|Theorem|Corollary|Lemma) \d+", claim.number)
     return (*(_paper_order(head.group()) if head else (2, 0)), claim.id)
 
@@ -315,7 +315,7 @@ def _plain_counts(claims: Sequence[Claim]) -> str:
 
 
 def _paper_order(number: str) -> tuple[int, int]:
-    """Return a key that sorts propositions first, then by the counter that all others share."""
+    """Return a key that sorts propositions before other statements, and each by number."""
     kind, _, index = number.partition(" ")
     return (0 if kind == "Proposition" else 1, int(index))
 
@@ -324,7 +324,7 @@ def _paper_order(number: str) -> tuple[int, int]:
 
 
 def table_1() -> Html:
-    """Return Table 1 with the paper's entries and their status; other updates are measured.
+    """Return Table 1 with the paper's entries and their status, and measured entries otherwise.
 
     Corrections of entries are listed below it.
     """
@@ -379,7 +379,7 @@ def _table(
     marks: Sequence[str] | None = None,
     kind: str = "ledger",
 ) -> Html:
-    """Return a table; `kind` is a class of the style sheet, and `marks` are attributes of rows."""
+    """Return an HTML table with CSS class `kind`; `marks` has the attributes of each row."""
     cells = "".join(f'<th scope="col">{name}</th>' for name in head)
     body = "".join(
         f"<tr{mark}>"
