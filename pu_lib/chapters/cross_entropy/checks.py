@@ -1,4 +1,4 @@
-"""Checks of the claims on cross entropy."""
+"""Checks of the claims about the cross-entropy update."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update
 
 SPREADS = ("0", "1/100", "1/10", "1/5")
-"""Weights that are added at every state and step to the schedule of the three-state cycle."""
+"""Weights added to the schedule of the three-state cycle at every state and step."""
 
 ROUNDING = 1e-9
 """Tolerance between the two sides of an identity, relative to its terms."""
@@ -74,7 +74,7 @@ Draw = Callable[[np.random.Generator, float], DeterministicMDP]
 def cross_entropy_cycles(
     compare: Recorder, example: CycleExample = THREE_STATES, spreads: Sequence[str] = SPREADS
 ) -> None:
-    """CE with bounded weights has cycles that attract and stay below the optimum."""
+    """CE with bounded weights has attracting cycles that stay below the optimum."""
     for spread in spreads:
         _compare_cycle(compare, example.with_spread(spread))
     first = ce.certificate(example.with_spread(spreads[0]))
@@ -91,7 +91,7 @@ def cross_entropy_cycles(
 def cross_entropy_cycles_at_a_constant_step(
     compare: Recorder, example: CycleExample = FOUR_STATES
 ) -> None:
-    """CE with a constant step size has a cycle that attracts and stays below the optimum."""
+    """CE with a constant step size has an attracting cycle that stays below the optimum."""
     sizes = {phase.weight for phase in example.phases}
     compare.require(
         len(sizes) == 1, f"The step sizes {', '.join(map(str, sorted(sizes)))} are not constant."
@@ -132,10 +132,10 @@ def _compare_cycle(compare: Recorder, example: CycleExample) -> None:
 def other_updates_approach_the_optimum(
     compare: Recorder, updates: Sequence[str | Update] = ("mce", "pg-sm", "di"), periods: int = 200
 ) -> None:
-    """Other updates do not cycle on the cycle's MDP and schedule, from the cycle's policy.
+    """MCE, PG-SM and DI approach the optimum on the MDP and schedule of the cycle of CE.
 
-    This shows that the MDP and the schedule alone cause no cycle. It is no proof of convergence;
-    for MCE the proof is Theorem 1.
+    The runs start from the cycle's policy. The check shows that the MDP and the schedule alone do
+    not cause a cycle. It does not prove convergence; for MCE the proof is Theorem 1.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     for update in updates:
@@ -155,10 +155,11 @@ def other_updates_approach_the_optimum(
     wrong={"a factor of 1/2 in place of 2": {"factor": 0.5}},
 )
 def actions_that_are_never_greedy_vanish(compare: Recorder, factor: float = 2.0) -> None:
-    r"""If a is not greedy, an update lowers :math:`\log\pi(a)` by 2w at most.
+    r"""A step decreases :math:`\log\pi(a)` of an action a that is not greedy by at most 2w.
 
-    Hence :math:`\sum w\pi(a)` is at least :math:`e^{-2}` times the first :math:`\pi(a)` over a
-    window whose weights sum to 1 or more, but to less than 1 without the last one.
+    Hence the sum of :math:`w\pi(a)` over a window is at least :math:`e^{-2}` times the first
+    :math:`\pi(a)` if the weights of the window sum to at least 1, and to less than 1 without the
+    last weight.
     """
     rng = np.random.default_rng(0)
     update, q = UPDATES["ce"], np.array([1.0, 0.5, 0.0])
@@ -183,7 +184,7 @@ def actions_that_are_never_greedy_vanish(compare: Recorder, factor: float = 2.0)
 
 
 def _window_losses(weights: Floats, probabilities: Floats) -> list[float]:
-    r"""Return :math:`\sum w\pi(a)` over the first :math:`\pi(a)` for windows of weight 1."""
+    r"""Return :math:`\sum w\pi(a)` divided by the first :math:`\pi(a)`, for windows of weight 1."""
     spent = np.concatenate([[0.0], np.cumsum(weights)])
     products = weights[:, None] * probabilities[:-1]
     loss = np.vstack([np.zeros_like(products[0]), np.cumsum(products, axis=0)])
@@ -196,7 +197,7 @@ def _window_losses(weights: Floats, probabilities: Floats) -> list[float]:
 
 
 def _ring(rng: np.random.Generator, discount: float) -> DeterministicMDP:
-    """Draw three states in a ring: each action leads to the next state or ends the episode."""
+    """Draw a ring of three states, in which an action leads to the next state or to the end."""
     following = np.repeat(np.array([[1], [2], [0]]), 3, axis=1)
     successors = np.where(rng.random((3, 3)) < 0.7, following, -1)
     return DeterministicMDP(rng.uniform(-2.0, 2.0, (3, 3)), successors, np.full(3, 3), discount)
@@ -213,7 +214,7 @@ TOO_WEAK: dict[str, dict[str, Any]] = {
     wrong={"a discount of 9/10": {"discount": 0.9}, **TOO_WEAK},
 )
 def small_discounts_converge(compare: Recorder, discount: float = 0.45, **options: Any) -> None:
-    """With a discount below 1/2 CE ends near the optimum, on MDPs like the cycle's."""
+    """With a discount of 0.45 CE ends near the optimum on MDPs with the cycle's transitions."""
     _run_random_mdps(compare, ce.perturbed_cycle, discount, **options)
 
 
@@ -225,7 +226,7 @@ def small_discounts_converge(compare: Recorder, discount: float = 0.45, **option
     },
 )
 def rings_converge(compare: Recorder, draw: Draw = _ring, seed: int = 1, **options: Any) -> None:
-    """CE ends near the optimum if no state has two successors in its own component."""
+    """CE ends near the optimum if no state has two successors in its own strong component."""
     _run_random_mdps(compare, draw, 0.9, seed=seed, **options)
 
 
@@ -238,9 +239,10 @@ def _run_random_mdps(
     periods: int = 1600,
     scale: float = 1.0,
 ) -> None:
-    """Run CE with the cycle's schedule and, on every second MDP, with a random one.
+    """Compare the final distances of CE to the optimum on random MDPs with a tolerance.
 
-    `scale` multiplies the weights; a period has eight steps.
+    Every second MDP has a random schedule, and the other MDPs have the cycle's schedule. `scale`
+    multiplies the weights; a period has eight steps.
     """
     rng = np.random.default_rng(seed)
     for i in range(n_mdps):
@@ -265,7 +267,7 @@ def _run_random_mdps(
     wrong={"a factor of 1 in place of 2": {"factor": 1.0}},
 )
 def swings_are_bounded_by_those_of_the_successors(compare: Recorder, factor: float = 2.0) -> None:
-    r"""On the certified cycles :math:`D(s)\le2\gamma\max_aPD`, with D the range of each value."""
+    r"""The ranges D of the values of the certified cycles satisfy :math:`D\le2\gamma\max_aPD`."""
     for spread in SPREADS:
         cycle = ce.certificate(THREE_STATES.with_spread(spread))
         example, D = cycle.example, ce.value_ranges(cycle)
@@ -282,7 +284,7 @@ def swings_are_bounded_by_those_of_the_successors(compare: Recorder, factor: flo
     wrong={"three actions in place of two": {"n_actions": 3}},
 )
 def ce_is_mce_for_two_actions(compare: Recorder, n_actions: int = 2, n_points: int = 2000) -> None:
-    """With two actions the steps of CE and MCE are equal, up to rounding."""
+    """With two actions the steps of CE and MCE are equal up to rounding."""
     rng = np.random.default_rng(0)
     theta = 5.0 * rng.standard_normal((n_points, n_actions))
     q = rng.standard_normal((n_points, n_actions))
@@ -302,7 +304,7 @@ def ce_is_mce_for_two_actions(compare: Recorder, n_actions: int = 2, n_points: i
 
 
 def _random_levels(rng: np.random.Generator, n_actions: int) -> Levels:
-    """Draw levels with distinct fractional parts, so that none differ by a multiple of 1."""
+    """Draw levels with distinct fractional parts, so that no two levels differ by an integer."""
     return tuple(Fraction(a, n_actions) + int(rng.integers(-4, 5)) for a in range(n_actions))
 
 
@@ -316,12 +318,12 @@ def _random_levels(rng: np.random.Generator, n_actions: int) -> Levels:
 def the_hardened_system_reaches_the_optimum(
     compare: Recorder, weights: Sequence[int] = (1,), cycle: CycleExample | None = None
 ) -> None:
-    r"""With a constant weight hardened updates lower the potential at errors, and end optimal.
+    r"""With a constant weight the hardened system ends at the optimum.
 
-    An update does not change :math:`\Psi` if the greedy action becomes the top. Otherwise it lowers
-    :math:`\Psi` by at least the amount of the proof, whichever action is greedy. If the actions are
-    greedy for the exact values, the final policy of a random MDP is optimal, whichever states are
-    updated.
+    An update does not change :math:`\Psi` if the greedy action becomes the top action. Otherwise
+    the update decreases :math:`\Psi` by at least the amount in the proof, whichever action is
+    greedy. If the actions are greedy for the exact values, the final policies of random MDPs are
+    optimal, whichever states are updated.
     """
     rng = np.random.default_rng(0)
     for _ in range(100):
@@ -348,7 +350,7 @@ def the_hardened_system_reaches_the_optimum(
 def _compare_potential(
     compare: Recorder, levels: Levels, greedy: int, weight: int, unit: int
 ) -> None:
-    """Record by how much an update lowers the potential, in levels relative to `unit`."""
+    """Compare the decrease of the potential in one update with the proof, in units of `unit`."""
     after = ce.hardened_step(levels, greedy, weight)
     fall, new = ce.potential(levels, unit) - ce.potential(after, unit), ce.top_action(after)
     at = {"levels": ", ".join(map(str, levels)), "greedy": greedy, "weight": weight}
@@ -365,13 +367,13 @@ def _compare_potential(
 
 
 def _cycle_levels() -> tuple[Levels, ...]:
-    """Return the levels of the three-state cycle at the start of its period, in units of 10."""
+    """Return the levels of the three-state cycle at the beginning of its period, divided by 10."""
     half = Fraction(1, 2)
     return (Fraction(0), -3 * half, 3 * half), (-half, half), (-half, half)
 
 
 def _random_example(rng: np.random.Generator) -> CycleExample:
-    """Draw a deterministic MDP with three states, three actions each, and discount 9/10."""
+    """Draw a deterministic MDP with three states, three actions per state, and discount 9/10."""
     rewards = rng.integers(-4, 5, (3, 3)).tolist()
     successors = [
         [None if j == 3 else j for j in row] for row in rng.integers(0, 4, (3, 3)).tolist()
@@ -397,7 +399,7 @@ def _random_example(rng: np.random.Generator) -> CycleExample:
 def no_cycle_with_constant_weights_was_found(
     compare: Recorder, added: tuple[str, int, int] | None = None
 ) -> None:
-    """The random search with constant weights found no run that keeps oscillating."""
+    """The random search with constant weights found no run that continues to oscillate."""
     _compare_search(compare, search.load("constant"), "three", added)
 
 
@@ -412,7 +414,7 @@ def no_cycle_with_constant_weights_was_found(
 def no_cycle_with_the_policy_s_visits_was_found(
     compare: Recorder, added: tuple[str, int, int] | None = None, n_forgotten: int = 0
 ) -> None:
-    """In the random search with on-policy weights every suspect settled when it was continued."""
+    """Every suspect of the random search with on-policy weights settled when it was continued."""
     result = search.load("on-policy")
     result["followed"] = result["followed"][n_forgotten:]
     _compare_search(compare, result, "near", added)
@@ -421,10 +423,11 @@ def no_cycle_with_the_policy_s_visits_was_found(
 def _compare_search(
     compare: Recorder, result: dict[str, Any], again: str, added: tuple[str, int, int] | None
 ) -> None:
-    """Compare late drops with the tolerance of a suspect; run the first block of one family again.
+    """Compare the late drops of a search with the threshold for suspects.
 
-    A suspect counts with the drop of its continued run, or with an infinite drop if it was not
-    continued or did not settle. `added` is an additional suspect.
+    The drop of a suspect is the drop of its continued run, or infinity if the run was not continued
+    or did not settle. `again` is the family for which the first block is recomputed and compared
+    with the committed counts. `added` is an additional suspect.
     """
     families = result["families"]
     block = _search_first_block(again, result["seed"], result["weighting"])
@@ -475,7 +478,10 @@ def _require_same_counts(block: search.SearchCounts, committed: Mapping[str, Any
 def excess_entropy_pays_for_what_greedy_actions_lack(
     compare: Recorder, factors: Sequence[float] = (1.0,), after: bool = True
 ) -> None:
-    """The log losses of a state are bounded by its start plus its excess entropy (the balance)."""
+    """The sum of a state's log losses minus its excess entropies is bounded (the balance).
+
+    The bound depends on the initial parameters and the weight.
+    """
     rng = np.random.default_rng(0)
     for n_actions in (2, 3, 5):
         for weight, log_loss, excess, paid, funds in _simulate_balances(
@@ -500,12 +506,14 @@ def excess_entropy_pays_for_what_greedy_actions_lack(
 def _simulate_balances(
     rng: np.random.Generator, n_actions: int, factors: Sequence[float], after: bool
 ) -> NDArray[np.float64]:
-    """Return the terms of the balance of 50 runs at one state with random greedy actions.
+    """Return the terms of the balance for 50 runs at one state with random greedy actions.
 
-    A new greedy action is drawn in one step of five, so that actions become nearly certain in
-    between. The columns are the weight, the log loss, the excess entropy, the fall of the potential
-    over the weight, and the start's budget. Weights are multiplied by `factors` in turn. `after`
-    selects the greedy action's probability after the update, rather than before it.
+    A new greedy action is drawn with probability 1/5 in each step, so that actions become nearly
+    certain between draws. The columns are the weight, the sum of the log losses, the sum of the
+    excess entropies, the decrease of the potential divided by the weight, and the bound from the
+    initial parameters. The weights are multiplied by `factors` in turn. If `after` is true, the log
+    loss uses the greedy action's probability after the update, and otherwise the probability before
+    the update.
     """
     n_runs = 50
     weight = 10.0 ** rng.uniform(-1.5, 1.5, n_runs)
@@ -527,10 +535,10 @@ def _simulate_balances(
 
 
 def _largest_excess_entropies(n_actions: int) -> Iterator[tuple[int, float, float]]:
-    """Yield numbers of rare actions and weights with the largest excess entropy, if positive.
+    """Yield the number of rare actions, the weight and the largest excess entropy, if positive.
 
-    The policies have k equally rare actions and share the rest among the others: the stationary
-    points of the excess entropy under the constraint have at most two different probabilities.
+    The policies have k equally rare actions, and the other actions are equally probable, because a
+    stationary point of the excess entropy on the simplex has at most two different probabilities.
     """
     rare = np.logspace(-8, -1e-9, 400)
     for k in range(1, n_actions):
@@ -546,7 +554,7 @@ def _largest_excess_entropies(n_actions: int) -> Iterator[tuple[int, float, floa
 def _random_mdps(
     rng: np.random.Generator, n: int, n_states: int, discount: float
 ) -> DeterministicMDP:
-    """Draw n MDPs with three actions a state and uniform rewards and successors."""
+    """Draw n MDPs with three actions per state and with uniform rewards and successors."""
     shape = (n, n_states, 3)
     return DeterministicMDP(
         rng.uniform(-1.0, 1.0, shape),
@@ -565,14 +573,14 @@ SIZES = ((3, 0.5), (3, 0.9), (8, 0.9))
     wrong={"policy iteration's step without an allowance for what is lacking": {"allowance": 0.0}},
 )
 def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> None:
-    r"""Each step of the proof holds along runs with small and with large constant weights.
+    r"""The inequalities of the proof hold along runs with small and with large constant weights.
 
-    - Every step multiplies the distance to the optimum by the discount, up to an allowance of
-      :math:`B/(1-\gamma)` times the probability missing from the greedy actions.
+    - The distance to the optimum after a step is at most the discounted distance before the step
+      plus :math:`B/(1-\gamma)` times the largest value of 1 minus a greedy action's probability.
     - If a greedy action is not optimal, the distance is at least :math:`\Delta/\gamma`.
-    - After K + 1 steps in which no greedy action misses more than :math:`\varepsilon`, all
-      greedy actions are optimal for good.
-    - The excess entropy and the start bound the log losses.
+    - After K + 1 consecutive steps that give every greedy action a probability of at least
+      :math:`1-\varepsilon`, all later greedy actions are optimal.
+    - The log losses minus the excess entropies are at most the bound from the initial parameters.
     """
     for run in _constant_runs():
         known, gamma = run.known, run.known.discount
@@ -609,7 +617,7 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
 
 
 class _ConstantRun(NamedTuple):
-    """A run of `constant.run_constant` on one MDP, with the budget of each state's start."""
+    """A run of `constant.run_constant` on one MDP, with the bound of the balance of each state."""
 
     where: Mapping[str, Any]
     known: constant.Constants
@@ -623,7 +631,7 @@ class _ConstantRun(NamedTuple):
 
 @cache
 def _constant_runs() -> list[_ConstantRun]:
-    """Run CE with small and with large constant weights from bad starts."""
+    """Run CE with small and with large constant weights from random initial parameters."""
     rng, runs, n_mdps = np.random.default_rng(0), [], 8
     for n_states, discount in SIZES:
         mdps = _random_mdps(rng, n_mdps, n_states, discount)
@@ -646,7 +654,7 @@ def _constant_runs() -> list[_ConstantRun]:
 
 
 def _after_good_steps(good: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
-    """Return for each step whether n good steps in a row come before it."""
+    """Return, for each step, whether n consecutive good steps precede the step."""
     runs, row = np.zeros(len(good), dtype=bool), 0
     for t, fine in enumerate(good[:-1]):
         row = row + 1 if fine else 0
@@ -664,10 +672,10 @@ def _after_good_steps(good: NDArray[np.bool_], n: int) -> NDArray[np.bool_]:
 def large_constant_weights_converge(
     compare: Recorder, varying: bool = False, n_steps: int = 4_000, n_mdps: int = 4
 ) -> None:
-    """CE ends at the optimum if its constant weights are above the threshold, even from bad starts.
+    """CE ends at the optimum if its constant weights are above the threshold.
 
-    The starts are Gaussian with a scale of up to three times the weights. `varying` also runs the
-    cycle, whose weights vary in time.
+    The initial parameters are Gaussian with a scale of up to three times the weights. If `varying`
+    is true, the check also runs the cycle, which has weights that vary in time.
     """
     rng = np.random.default_rng(0)
     for n_states, discount in SIZES:
@@ -703,9 +711,9 @@ def a_value_may_fall_late(
     falls: int = 1,
     update: str = "ce",
 ) -> None:
-    """A value of CE may fall by 9/10 of the rewards' range at about any chosen step, once.
+    """A value of CE may fall once by 9/10 of the rewards' range at about any chosen step.
 
-    The MDPs are constructed. Runs last twice the time of their fall.
+    The MDPs are constructed, and each run lasts twice as long as its chosen step.
     """
     for horizon in horizons:
         mdp, theta, weights = constant.late_fall(horizon)
@@ -728,10 +736,10 @@ def a_value_may_fall_late(
     wrong={"one of the two actions pays a hundredth more": {"extra": 0.01}},
 )
 def ties_may_chatter(compare: Recorder, extra: float = 0.0, n_steps: int = 500_000) -> None:
-    """CE may alternate forever between two optimal actions; its falls shrink like 1/t.
+    """The greedy action of CE may alternate forever between two optimal actions.
 
-    In the second half of each horizon the greedy action changes in three steps of ten or more, the
-    values fall by at most 30 over the horizon, and the policy stays mixed.
+    In the second half of each horizon the greedy action changes in at least three of ten steps, and
+    no value falls by more than 30 divided by the horizon. The final policy is mixed.
     """
     mdp, theta, weights = constant.chatter(extra)
     run = run_process(mdp, "ce", theta, weights, n_steps)

@@ -1,4 +1,4 @@
-r"""CE with weights that are constant in time: the balance of a state, and a convergence theorem.
+r"""CE with weights that are constant in time: the balance identity and a convergence theorem.
 
 An update of weight w at one state, with :math:`g_t` greedy, changes the potential
 :math:`G(\theta)=\frac12\|\theta\|^2-w\log\sum_ae^{\theta_a}` by exactly
@@ -7,14 +7,16 @@ An update of weight w at one state, with :math:`g_t` greedy, changes the potenti
 
 whichever action is greedy (the *balance*). The potential is bounded below, and it is the same
 function at every step only if w is constant. So the sum of the log losses
-:math:`-\log\pi_{t+1}(g_t)` of the greedy actions *after* their update is at most a constant of the
-start plus the sum of the *excess entropies* :math:`H(\pi)-\frac w2(1-\|\pi\|^2)`, each of which is
-at most :math:`(|\mathcal A|-1)e^{-w/2}`.
+:math:`-\log\pi_{t+1}(g_t)` of the greedy actions *after* their update is at most a constant, which
+depends on the initial parameters, plus the sum of the *excess entropies*
+:math:`H(\pi)-\frac w2(1-\|\pi\|^2)`. Each excess entropy is at most
+:math:`(|\mathcal A|-1)e^{-w/2}`.
 
-A step after which every state gives its greedy action a probability of :math:`1-\varepsilon` or
-more is nearly a step of policy iteration. K + 1 such steps in a row reach the optimum for good if
-the optimal policy is unique. If CE does not converge, every window of K + 1 steps has a step that
-fails, and the excess entropy has to pay for all of these (`Constants`).
+A step is *good* if every greedy action has a probability of at least :math:`1-\varepsilon` after
+the step. A good step is nearly a step of policy iteration. If the optimal policy is unique, K + 1
+consecutive good steps make all later greedy actions optimal. If CE does not converge, every window
+of K + 1 steps contains a step that is not good, and the excess entropies must bound the sum of the
+log losses of all these steps (`Constants`).
 """
 
 from __future__ import annotations
@@ -44,9 +46,9 @@ def log_softmax(theta: Floats) -> Floats:
 
 
 def _log_sum(theta: Floats) -> tuple[Floats, Floats]:
-    """Return the logarithm of a sum of exponentials in two parts, the largest exponent first.
+    """Return the largest exponent and the remainder of the logarithm of a sum of exponentials.
 
-    Adding the two would lose digits of the difference between an exponent and the logarithm.
+    Adding the two parts would lose digits of the difference between an exponent and the logarithm.
     """
     top = theta.max(axis=-1, keepdims=True)
     return top, np.log(np.exp(theta - top).sum(axis=-1, keepdims=True))
@@ -66,9 +68,9 @@ def potential(theta: Floats, weight: Floats) -> Floats:
 
 
 def start_budget(theta: Floats, weight: Floats) -> Floats:
-    """Return an upper bound, in nats, on the start's share of the balance.
+    """Return an upper bound, in nats, on the log losses minus the excess entropies of a run.
 
-    A common shift of the parameters does not matter.
+    The bound depends on the initial parameters `theta`, but not on a common shift of them.
     """
     centred = theta - theta.mean(axis=-1, keepdims=True)
     return np.asarray(start_bound((centred**2).sum(axis=-1), weight))
@@ -81,9 +83,10 @@ class Constants:
     Attributes
     ----------
     q_range : float
-        An upper bound on the difference of two action values at a state, under any policy (B).
+        The constant B, an upper bound on the difference between two action values at a state under
+        any policy.
     gap : float
-        The smallest gap of an optimal action to the others, under the optimal values.
+        The smallest gap between an optimal action and another action, under the optimal values.
     discount : float
         The discount factor.
     policy : tuple of int
@@ -100,12 +103,12 @@ class Constants:
 
     @property
     def tolerance(self) -> float:
-        r"""The bound :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)` on 1 - pi(g) in a good step."""
+        r"""The bound :math:`\varepsilon=(1-\gamma)^2\Delta/(2B)` on 1 - pi(g) after a good step."""
         return float(lack_bound(self.discount, self.gap, self.q_range))
 
     @property
     def window(self) -> int:
-        r"""The least K with :math:`\gamma^K\le(1-\gamma)\Delta/(2B)`."""
+        r"""The least K of at least 1 with :math:`\gamma^K\le(1-\gamma)\Delta/(2B)`."""
         goal, steps = (1 - self.discount) * self.gap / (2 * self.q_range), 1
         while self.discount**steps > goal:
             steps += 1
@@ -113,12 +116,12 @@ class Constants:
 
     @property
     def required_excess(self) -> float:
-        r"""The mean excess entropy below which CE converges: :math:`\varepsilon/(K+1)`."""
+        r"""The mean excess entropy :math:`\varepsilon/(K+1)` below which CE converges."""
         return self.tolerance / (self.window + 1)
 
     @property
     def threshold(self) -> float:
-        """The weight above which CE converges, if the weights of all states are above it."""
+        """The threshold such that CE converges if the weights of all states are above it."""
         sizes = len(self.policy), self.n_actions
         return float(weight_threshold(self.window, *sizes, self.tolerance))
 
@@ -142,16 +145,16 @@ def constants(mdp: DeterministicMDP) -> Constants:
 
 
 class ConstantWeightRun(NamedTuple):
-    """A run of CE with weights constant in time, on a batch of n MDPs.
+    """A run of CE with weights that are constant in time, on a batch of n MDPs.
 
     Attributes
     ----------
     values : ndarray, shape (steps + 1, n, n_states)
-        Values before each step and after the last.
+        The values before each step and after the last step.
     greedy : ndarray of int, shape (steps, n, n_states)
         The greedy actions of each step.
     log_loss : ndarray, shape (steps, n, n_states)
-        Minus the logarithm of the greedy action's probability after the step.
+        The negative logarithm of the greedy action's probability after the step.
     excess : ndarray, shape (steps, n, n_states)
         The excess entropy of the policy before the step.
     theta : ndarray, shape (n, n_states, n_actions)
@@ -168,7 +171,7 @@ class ConstantWeightRun(NamedTuple):
 def run_constant(
     mdps: DeterministicMDP, theta: Floats, weights: Floats, steps: int
 ) -> ConstantWeightRun:
-    """Run CE on a batch of n MDPs with the same number of actions, every state at every step.
+    """Run CE on a batch of n MDPs with equal numbers of actions, updating all states in every step.
 
     The weights have shape (n, n_states), or (steps, n, n_states) if they vary in time.
     """
@@ -195,14 +198,15 @@ def run_constant(
 
 
 def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
-    r"""Return MDP, start and weights with which CE falls once, after about T = `horizon` steps.
+    r"""Return an MDP, parameters and weights for which a value of CE falls after about T steps.
 
-    The first state has a top action that pays :math:`\gamma(1-\frac1{2T})`, a bad one that pays -1,
-    and one that leads to the second state and is worth :math:`\gamma\,v(s_1)`. At the second state
-    CE starts at the uniform policy of two actions, and after t steps its value is about
-    :math:`\frac1{2t}` below 1. So after about T steps the greedy action of the first state changes.
-    The new greedy action starts far below the bad one, and one update takes so much from the top
-    action that the bad one becomes the most probable. T is from 100 to 1e8.
+    T is `horizon`, a number from 100 to 1e8. The first state has a top action with the reward
+    :math:`\gamma(1-\frac1{2T})`, a bad action with the reward -1, and an action that leads to the
+    second state and has the value :math:`\gamma\,v(s_1)`. At the second state the initial policy of
+    CE is uniform over two actions, and after t steps the state's value is about :math:`\frac1{2t}`
+    below 1. So after about T steps the greedy action of the first state changes. The parameter of
+    the new greedy action is initially far below the parameter of the bad action, and one update
+    decreases the parameter of the top action so much that the bad action becomes the most probable.
     """
     discount = 0.9
     mdp = DeterministicMDP(
@@ -215,12 +219,13 @@ def late_fall(horizon: int) -> tuple[DeterministicMDP, Floats, Floats]:
 
 
 def chatter(extra: float = 0.0) -> tuple[DeterministicMDP, Floats, Floats]:
-    """Return MDP, start and weights with which the greedy action of CE changes forever.
+    """Return an MDP, parameters and weights for which the greedy action of CE changes forever.
 
-    In the last state one action pays 2 and stays, another pays 2 and leads to the first state,
-    where the best action pays 2 and leads back: both are worth 10. The greedy one depends on which
-    of the two states is farther from that value, and its update changes this. With `extra` the
-    action that stays pays more, and there is no tie.
+    In the last state one action has the reward 2 and stays, and another has the reward 2 and leads
+    to the first state. The best action of the first state has the reward 2 and leads back, so both
+    actions of the last state have the optimal value 10. The greedy action depends on which of the
+    two states has a value farther from 10, and each update changes these values. A positive `extra`
+    is added to the reward of the action that stays, so that there is no tie.
     """
     mdp = DeterministicMDP(
         np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 0.0], [2.0, 2.0 + extra, -1.0]]),

@@ -1,25 +1,26 @@
-r"""Periodic orbits of the cross-entropy update, in floating point and certified.
+r"""Compute periodic orbits of the cross-entropy update in floats, and certify them.
 
-The process is, with exact values :math:`q_t` and the greedy action :math:`g_t(s)`,
+With exact values :math:`q_t` and the greedy action :math:`g_t(s)` the process is
 
 .. math:: \theta_{t+1}(s,a) = \theta_t(s,a) + w_t(s)\,(\mathbb 1[a=g_t(s)] - \pi_t(a|s)),
    \qquad w_t(s) = \eta_t d_t(s) \ge 0 .
 
 **Cycles.** While the greedy actions are fixed, the states evolve independently of each other:
 state :math:`s` sees a fixed sequence of maps :math:`x \mapsto x + w(e_l - \mathrm{softmax}(x))`.
-A periodic orbit of the whole process is therefore certified in two steps. First, for each state,
-a fixed point of the composed map of one period, in the plane :math:`\sum_a x_a = 0`, by the
-**Krawczyk test**: for a box :math:`X` with centre :math:`c`, a matrix :math:`Y` close to
+A periodic orbit of the whole process is therefore certified in two stages. First, the **Krawczyk
+test** certifies, for each state, a fixed point of the composed map of one period in the plane
+:math:`\sum_a x_a = 0`. For a box :math:`X` with centre :math:`c`, a matrix :math:`Y` close to
 :math:`(F'(c)-I)^{-1}` and an enclosure :math:`F'(X)` of the derivatives on the box,
 
 .. math:: K = c - Y\,(F(c)-c) + \bigl(I - Y\,(F'(X)-I)\bigr)(X-c) \subset \mathrm{int}\,X
 
 implies that :math:`F` has exactly one fixed point in :math:`X`, and that it lies in :math:`K`.
-Second, the period is run from these boxes with the exact values of the policy, and each greedy
-action that was assumed must be the strict argmax. Every number is an Arb ball: a comparison that
-comes out true is true. The orbit attracts if the derivative of each state's
-period map at the fixed point has its eigenvalues inside the unit circle: for one free coordinate
-:math:`|J|<1`, for two the Jury conditions :math:`1\pm\mathrm{tr}J+\det J>0`, :math:`\det J<1`.
+Second, the period is run from these boxes with the exact values of the policy, and each assumed
+greedy action must be the strict argmax. Every number is an Arb ball, so a comparison that returns
+true is proved. The orbit attracts if the derivative of each state's period map at the fixed point
+has all its eigenvalues inside the unit circle. For one free coordinate the condition is
+:math:`|J|<1`; for two the Jury conditions are :math:`1\pm\mathrm{tr}J+\det J>0` and
+:math:`\det J<1`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ Ball = Any
 
 
 class NotCertifiedError(ValueError):
-    """Raised if the ball computation cannot prove that there is a cycle."""
+    """The error raised if ball arithmetic cannot prove that there is a cycle."""
 
 
 # The process in floating point
@@ -71,7 +72,7 @@ class NotCertifiedError(ValueError):
 
 @dataclass(frozen=True)
 class Orbit(ProcessRun):
-    """A run of the process, and the largest change of a parameter over its last period."""
+    """A run of the process, with the largest change in a parameter over its last period."""
 
     drift: float
 
@@ -82,7 +83,7 @@ def simulate(
     start: Sequence[Sequence[float]] | None = None,
     update: str | Update = "ce",
 ) -> Orbit:
-    """Run CE, or another update of softmax parameters with a kernel, on an example in floats."""
+    """Run an update with softmax parameters and a kernel on an example in floats."""
     periods = as_int("periods", periods, low=1)
     mdp, weights = example.tables, example.weights
     theta = np.zeros_like(mdp.rewards)
@@ -119,7 +120,7 @@ class Certificate:
     smallest_gap : float
         A lower bound on the lead of the greedy action, over all steps and updated states.
     lowest, highest : tuple of float
-        Lower bounds on the minimum and upper bounds on the maximum of each state's value.
+        Lower bounds on the minima and upper bounds on the maxima of the states' values.
     shortfall : tuple of float
         Lower bounds on the distance of each state's value from the optimum, over all steps.
     steps : int
@@ -139,25 +140,25 @@ class Certificate:
 
 
 _SHORT_STEP = 1e-10
-"""Newton steps shorter than this keep the derivative of the step before."""
+"""After a Newton step shorter than this length, the next step reuses the derivative."""
 
 UpdateSequence = list[tuple[Ball, int, int]]
-"""The updates of one state in a period: weight, greedy action, number of repetitions."""
+"""The updates of one state in a period as triples (weight, greedy action, repetitions)."""
 
 
 def certify(
     example: CycleExample, bits: int = 256, radius: float = 1e-40, burn_in: int | None = None
 ) -> Certificate:
-    """Prove that CE has a periodic orbit near the start of `example`.
+    """Prove that CE has a periodic orbit near the initial parameters of `example`.
 
-    The greedy actions are read from a run in floats of `burn_in` periods (by default about 200 000
-    updates). The fixed point is enclosed in a box of the given radius.
+    The greedy actions are taken from a run in floats of `burn_in` periods, by default about
+    200 000 updates. The fixed point is enclosed in a box of the given radius.
 
     Raises
     ------
     NotCertifiedError
-        If no orbit is near, the Krawczyk test fails, or a greedy action is not the strict argmax of
-        the exact values.
+        If a greedy action differs from the claimed one, Newton's method does not converge, the
+        Krawczyk test fails, or a greedy action is not the strict argmax of the exact values.
     """
     burn_in = max(3, 200_000 // example.period) if burn_in is None else burn_in
     orbit = simulate(example, burn_in)
@@ -200,7 +201,7 @@ def certify(
 
 
 def _updates_by_state(example: CycleExample, greedy: NDArray[np.int64]) -> list[UpdateSequence]:
-    """Return the updates of each state over one period; equal consecutive updates are merged."""
+    """Return the updates of each state over one period, with one entry per phase of its own."""
     moves: list[UpdateSequence] = [[] for _ in range(example.n_states)]
     spread = example.spread
     t = 0
@@ -219,7 +220,7 @@ def _updates_by_state(example: CycleExample, greedy: NDArray[np.int64]) -> list[
 
 
 def _softmax(x: Sequence[Ball]) -> list[Ball]:
-    """Return the softmax in balls; differences to the largest entry keep the radii small."""
+    """Return the softmax in balls; subtracting the largest entry keeps the radii small."""
     floats = [float(y) for y in x]
     top = floats.index(max(floats))
     powers = [arb(1) if i == top else (y - x[top]).exp() for i, y in enumerate(x)]
@@ -230,9 +231,10 @@ def _softmax(x: Sequence[Ball]) -> list[Ball]:
 def _period_map(
     moves: UpdateSequence, x: list[Ball], derivative: bool = True
 ) -> tuple[list[Ball], list[list[Ball]]]:
-    """Apply one period's updates of a state; also return the derivative in the free coordinates.
+    """Return the image of a state under one period's updates, and the derivative.
 
-    The free coordinates are all but the first, which is minus their sum.
+    The derivative is in the free coordinates. They are all coordinates except the first, which is
+    minus the sum of the free ones.
     """
     x = list(x)
     k = len(x)
@@ -252,17 +254,17 @@ def _period_map(
 
 
 def _all_coordinates(free: Sequence[Ball]) -> list[Ball]:
-    """Return all coordinates of a point from the free ones."""
+    """Return all coordinates of a point from its free coordinates."""
     return [-sum(free, arb(0)), *free]
 
 
 def _fixed_point(
     moves: UpdateSequence, guess: Floats, radius: float, name: str
 ) -> tuple[list[Ball], list[list[Ball]]]:
-    """Return enclosures of the fixed point of a period map and of the derivative there.
+    """Return enclosures of the fixed point of a period map and of the derivative at that point.
 
-    Newton's method on midpoints finds the centre, with the last derivative once its steps are
-    short. The Krawczyk test proves the enclosure.
+    Newton's method on midpoints computes the centre, and reuses the last derivative once its steps
+    are short. The Krawczyk test proves the enclosure.
     """
     d = len(guess) - 1
     identity = arb_mat([[int(i == j) for j in range(d)] for i in range(d)])
@@ -295,7 +297,10 @@ def _fixed_point(
 
 
 def _contracts(J: list[list[Ball]]) -> bool:
-    """Whether all eigenvalues are proved to be inside the unit circle; false for 3x3 and larger."""
+    """Return whether all eigenvalues are proved to be inside the unit circle.
+
+    The result is false for matrices of size 3x3 or larger.
+    """
     if len(J) > 2:
         return False
     if len(J) == 1:
@@ -312,10 +317,10 @@ def _moduli(J: list[list[Ball]]) -> tuple[float, ...]:
 
 
 class _AffineValues(NamedTuple):
-    """The values of all states, and of one state's actions, as functions b + cx of its value x.
+    """The values of all states and of one state's actions, as functions b + cx of its value x.
 
-    Both are lists of pairs (b, c). They do not change while the policies of the other states do
-    not.
+    Both fields are lists of pairs (b, c). The pairs depend only on the policies of the other
+    states.
     """
 
     states: list[tuple[Ball, Ball]]
@@ -325,7 +330,7 @@ class _AffineValues(NamedTuple):
     def of(
         cls, example: CycleExample, s: int, gamma: Ball, pi: Sequence[Sequence[Ball]]
     ) -> _AffineValues:
-        """Evaluate the policy if state `s` ends the episode, with value 0 and with value 1."""
+        """Return the functions for state `s`, from evaluations with its value set to 0 and to 1."""
         rewards, successors, policy = list(example.rewards), list(example.successors), list(pi)
         successors[s], policy[s] = (None,), [arb(1)]
         ends = []
@@ -338,7 +343,7 @@ class _AffineValues(NamedTuple):
         return cls(lines[: example.n_states], lines[example.n_states :])
 
     def values(self, pi: Sequence[Ball]) -> list[Ball]:
-        """Return the values of all states if the one state has the policy `pi`."""
+        """Return the values of all states if the selected state has the policy `pi`."""
         pairs = list(zip(pi, self.actions, strict=True))
         x = sum(p * b for p, (b, _) in pairs) / (1 - sum(p * c for p, (_, c) in pairs))
         return [b + c * x for b, c in self.states]
@@ -347,7 +352,10 @@ class _AffineValues(NamedTuple):
 def _certified_run(
     example: CycleExample, greedy: NDArray[np.int64], boxes: Sequence[Sequence[Ball]]
 ) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Run one period from the boxes; raise unless every greedy action is the strict argmax."""
+    """Return bounds on the lead, the values and the shortfall over one period from the boxes.
+
+    Raise an error unless every greedy action is the strict argmax.
+    """
     n = example.n_states
     gamma, spread = ball(example.discount), ball(example.spread)
     theta = [list(box) for box in boxes]
@@ -376,14 +384,17 @@ def _certified_run(
 
 
 def _float_below(x: Ball) -> float:
-    """Return a float below the ball; the float nearest to its lower end may lie above."""
+    """Return a float below the ball; the float nearest to the lower end may lie above that end."""
     return math.nextafter(float(x.lower()), -math.inf)
 
 
 def _certified_lead(
     example: CycleExample, s: int, g: int, values: Sequence[Ball], gamma: Ball, t: int
 ) -> float:
-    """Return a lower bound on the lead of action `g` at state `s`; raise if it is not positive."""
+    """Return a lower bound on the lead of action `g` at state `s`.
+
+    Raise an error if the bound is not positive.
+    """
     q = action_values(example.rewards[s], example.successors[s], gamma, values)
     lead = min(_float_below(q[g] - x) for a, x in enumerate(q) if a != g)
     if not lead > 0:

@@ -22,7 +22,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ACTIONS = (INK, "#6f42c1", "#8c564b")
-"""The colours of a_0, a_1 and a_2 in this chapter's figures; no update has one of these."""
+"""The colours of a_0, a_1 and a_2 in this chapter's figures; no update has one of these colours."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
 ERROR_STEP = 5
 """The step of the period at which the worst action becomes the most probable."""
@@ -30,7 +30,7 @@ ERROR_STEP = 5
 
 @styled
 def draw_cycle(periods: int = 3) -> BookFigure:
-    """Draw the value of the first state over some periods, and its parameters over one."""
+    """Draw the value of the first state over several periods and its parameters over one."""
     parameters, values, _ = one_period()
     best = float(THREE_STATES.optimum()[1][0])
     fig, (top, bottom) = figure(2, 1, height=6.0)
@@ -63,10 +63,11 @@ def draw_cycle(periods: int = 3) -> BookFigure:
 
 @styled
 def draw_race(periods: int = 200) -> BookFigure:
-    """Draw the distance of each update to the optimum on the cycle's MDP and schedule.
+    """Draw the distance of each update's values to the optimum on the cycle's MDP and schedule.
 
-    The upper axes show the first five periods. The lower axes show all of them; there CE is a band
-    from its smallest distance to its largest, because its oscillation would hide the other lines.
+    The upper axes show the first five periods. The lower axes show all periods and draw CE as a
+    band from its smallest distance to its largest, because its oscillation would hide the other
+    lines.
     """
     best = np.array([float(v) for v in THREE_STATES.optimum()[1]])
     fig, (first, whole) = figure(2, 1, height=6.2)
@@ -90,7 +91,7 @@ def draw_race(periods: int = 200) -> BookFigure:
 
 @styled
 def draw_pattern() -> BookFigure:
-    """Draw the largest margin of the cycle's pattern over all rewards, against the discount."""
+    """Draw the largest margin of the cycle's pattern over all rewards as a function of discount."""
     discounts = np.append(np.linspace(0.4, 0.74, 5), np.linspace(0.75, 0.99, 25))
     margins = [max(0.0, pattern_margin(float(g))) for g in discounts]
     root = max(np.roots([1, 1, 0, -1]).real)
@@ -106,7 +107,7 @@ def draw_pattern() -> BookFigure:
 
 @styled
 def draw_four_states() -> BookFigure:
-    """Draw the value of the first state at the end of the constant-step cycle's period."""
+    """Draw the value of the first state in the last 420 steps of the four-state cycle's period."""
     orbit = simulate(FOUR_STATES, 3)
     tail = orbit.values[-420:, 0]
     updated_states = FOUR_STATES.updated_states[-420:]

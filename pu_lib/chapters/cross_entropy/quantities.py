@@ -1,26 +1,26 @@
 r"""The cross-entropy update: the paper's conjecture, counterexamples, and convergence results.
 
-The paper conjectures that CE converges to the optimum and names no condition on the weights. Under
-the condition of its Theorem 1, :math:`\sum_t w_t(s)=\infty` at every state, the conjecture is
-false: `cycles` has periodic orbits that attract an open set of starts and stay far below the
-optimum. The chapter proves the following, which is evaluated here:
+The paper conjectures that CE converges to the optimum and states no condition on the weights. Under
+the condition of the paper's Theorem 1, :math:`\sum_t w_t(s)=\infty` at every state, the conjecture
+is false: `cycles` contains periodic orbits that attract an open set of initial parameters and stay
+far below the optimum. The chapter proves the following results, which this module evaluates:
 
-- **elimination**: an action that is greedy only finitely often loses all its probability;
-- **small discount**: with :math:`D=\limsup v_t-\liminf v_t`,
-  :math:`D(s)\le2\gamma\max_a\sum_{s'}p(s'|s,a)D(s')`, hence convergence if :math:`\gamma<1/2`;
-- **one successor**: convergence for every :math:`\gamma<1` if no state has more than one
+- **elimination**: the probability of an action that is greedy only finitely often converges to 0;
+- **small discount**: :math:`D=\limsup v_t-\liminf v_t` satisfies
+  :math:`D(s)\le2\gamma\max_a\sum_{s'}p(s'|s,a)D(s')`, so CE converges if :math:`\gamma<1/2`;
+- **one successor**: CE converges for every :math:`\gamma<1` if no state has more than one
   successor in its own strongly connected component;
-- **two actions**: CE is MCE;
+- **two actions**: CE equals MCE;
 - **large constant weights**: divided by a large common weight the update becomes the *hardened*
-  one: the policy is the top action, and an update moves one unit from the top action to the greedy
-  one. With :math:`\kappa_a=\theta_a/w-\mathbb 1[a\text{ is the top}]`, the potential
+  one: the policy selects the top action, and an update transfers one unit from the top action to
+  the greedy action. With :math:`\kappa_a=\theta_a/w-\mathbb 1[a\text{ is the top}]`, the potential
   :math:`\Psi=\sum_a\kappa_a^2` never increases, and strictly decreases at every error. Hence the
   hardened system (not CE itself) is optimal after finitely many steps, if no two levels of a state
   differ by a multiple of its weight (*generic* levels).
 
-CE with weights that are constant in time and every state updated converges for large weights
+If the weights are constant in time and every state is updated, CE converges for large weights
 (`constant_weights`). For small weights the question is open; `random_search` and
-`evolutionary_search` look for counterexamples.
+`evolutionary_search` search for counterexamples.
 """
 
 from __future__ import annotations
@@ -71,30 +71,30 @@ Ints = NDArray[np.int64]
 Levels = tuple[Fraction, ...]
 
 
-# Bounds: the checks call these functions, and claims.toml prints them.
+# The checks call these bounds, and claims.toml prints them.
 
 
 @formula
 def excess_bound(weight: float, actions: int) -> Any:
-    """Return an upper bound on the excess entropy."""
+    """Return an upper bound on the excess entropy of a state with the given weight."""
     return (actions - 1) * exp(-(weight / 2))
 
 
 @formula
 def start_bound(square: Any, weight: Any) -> Any:
-    """Return an upper bound on the start's share of the balance, from its centred square sum."""
+    """Return a bound on log losses minus excess entropies, from the centred sum of squares."""
     return square / (2 * weight) + weight / 2
 
 
 @formula
 def lack_bound(discount: float, lead: float, spread: float) -> float:
-    """Return the largest probability that the greedy action may lack in a good step."""
+    """Return the bound on 1 minus the greedy action's probability after a good step."""
     return (1 - discount) ** 2 * lead / (2 * spread)
 
 
 @formula
 def weight_threshold(window: int, states: int, actions: int, lack: float) -> Any:
-    """Return the weight above which CE converges, if the weights of all states are above it."""
+    """Return the threshold such that CE converges if the weights of all states are above it."""
     return 2 * log((window + 1) * states * (actions - 1) / lack)
 
 
@@ -103,17 +103,17 @@ def weight_threshold(window: int, states: int, actions: int, lack: float) -> Any
 
 @cache
 def certificate(example: CycleExample = THREE_STATES) -> Certificate:
-    """Return the certificate of a cycle of CE, cached."""
+    """Return the certificate of a cycle of CE and cache it."""
     return certify(example)
 
 
 class Period(NamedTuple):
-    """One period of a settled cycle with one update a phase.
+    """One period of a cycle with one update per phase, after the transient.
 
     Attributes
     ----------
     parameters : list of list of ndarray
-        The parameters of every state before each step and after the last.
+        The parameters of every state before each step and after the last step.
     values, greedy : ndarray, shape (period, n_states)
         The values and the greedy actions before each step.
     """
@@ -125,7 +125,7 @@ class Period(NamedTuple):
 
 @cache
 def one_period(example: CycleExample = THREE_STATES) -> Period:
-    """Return one period of an example with one update a phase, after 20 000 periods."""
+    """Return one period of an example with one update per phase, after 20 000 periods."""
     settled = simulate(example, 20_000).theta
     start = [settled[s, :n].tolist() for s, n in enumerate(example.n_actions)]
     orbit = simulate(example, 1, start=start)
@@ -133,7 +133,7 @@ def one_period(example: CycleExample = THREE_STATES) -> Period:
 
 
 def _parameters(example: CycleExample, start: Sequence[Sequence[float]]) -> list[list[Floats]]:
-    """Return the parameters before each phase and after the last, for the claimed actions."""
+    """Return the parameters before each phase and after the last phase, for the claimed actions."""
     path = [[np.array(row) for row in start]]
     for phase in example.phases:
         rows = list(path[-1])
@@ -152,11 +152,12 @@ def _parameters(example: CycleExample, start: Sequence[Sequence[float]]) -> list
 def race(
     example: CycleExample, update: str | Update, periods: int, start: str = "cycle"
 ) -> tuple[Floats, Floats]:
-    """Run any update on an example's MDP and schedule with the library's exact process.
+    """Run any update on an example's MDP and schedule, and return its values and weights.
 
-    The run starts at the policy of the ``"cycle"`` at the beginning of its period, or at the
-    ``"uniform"`` policy. Return the values before each update and after the last, shape
-    (T + 1, n_states), and the weights, shape (T, n_states), both without the terminal state.
+    If `start` is ``"cycle"``, the initial policy is the policy of the cycle at the beginning of its
+    period; if `start` is ``"uniform"``, the initial policy is uniform. The values, before each
+    step and after the last step, have shape (T + 1, n_states), and the weights have shape
+    (T, n_states). Both exclude the terminal state.
     """
     mdp, chosen = example.mdp(), as_update(update)
     period = example.weights
@@ -181,14 +182,14 @@ def race(
 
 
 class LateRun(NamedTuple):
-    """The range of each state's value and its largest distance to the optimum, late in a run."""
+    """The range of each state's value late in a run, and its largest distance to the optimum."""
 
     span: Floats
     shortfall: Floats
 
 
 def late_run(mdp: DeterministicMDP, weights: Floats, theta: Floats, periods: int = 400) -> LateRun:
-    """Run CE for some periods of its weights and evaluate the last tenth of the run."""
+    """Run CE for `periods` periods of its weights and return statistics of the last tenth."""
     values = run_process(mdp, "ce", theta, weights, periods * len(weights)).values
     late = values[-(len(values) // 10) :]
     sweeps = round(15 / (1 - float(np.max(mdp.discount))))  # relative error e^-15
@@ -196,12 +197,12 @@ def late_run(mdp: DeterministicMDP, weights: Floats, theta: Floats, periods: int
 
 
 def value_ranges(cycle: Certificate) -> list[float]:
-    """Return the range of each state's value over a period of a cycle, rounded up."""
+    """Return an upper bound on the range of each state's value over a period of a cycle."""
     return [high - low for low, high in zip(cycle.lowest, cycle.highest, strict=True)]
 
 
 def perturbed_cycle(rng: np.random.Generator, discount: float) -> DeterministicMDP:
-    """Draw an MDP with the cycle's transitions and rewards that differ by up to 0.2."""
+    """Draw an MDP with the cycle's transitions and each of its rewards changed by up to 0.2."""
     tables = THREE_STATES.tables
     rewards = tables.rewards + 0.2 * rng.uniform(-1.0, 1.0, tables.rewards.shape)
     return replace(tables, rewards=rewards, discount=discount)
@@ -211,7 +212,7 @@ def perturbed_cycle(rng: np.random.Generator, discount: float) -> DeterministicM
 
 
 def hardened_step(levels: Levels, greedy: int, weight: Fraction | int) -> Levels:
-    """Return the exact levels after a step of CE with the hardened policy."""
+    """Return the exact levels after one step of CE with the hardened policy."""
     moved, top = list(levels), top_action(levels)
     policy = [int(a == top) for a in range(len(levels))]
     kernels.ce(moved, policy, moved, greedy, weight, len(levels))
@@ -223,22 +224,22 @@ def hardened_run(
     levels: Sequence[Levels],
     schedule: Sequence[Sequence[Fraction | int]],
 ) -> list[tuple[tuple[int, ...], Fraction]]:
-    """Run the hardened updates on a small deterministic MDP, exactly.
+    """Run the hardened updates on a small deterministic MDP in exact arithmetic.
 
-    `levels` are the first levels of each state. `schedule` has the weight of each state in each
-    step, 0 if the state is not updated. Return the policy before each step and after the last, each
-    with its largest distance to the optimum.
+    `levels` are the initial levels of each state. `schedule` contains the weight of each state in
+    each step, or 0 if the state is not updated. Return the policies before each step and after the
+    last step, with the largest distance of each policy's values to the optimum.
     """
     table = example.deterministic_values()
     best = [max(v[s] for v in table.values()) for s in range(example.n_states)]
 
     @cache  # a run visits few policies, each of them often
     def outlook(policy: tuple[int, ...]) -> tuple[Fraction, list[int]]:
-        """Return the largest distance to the optimum, and the greedy action of each state."""
+        """Return a policy's largest distance to the optimum, and each state's greedy action."""
         v, towards = table[policy], []
         for s, top in enumerate(policy):
             q = action_values(example.rewards[s], example.successors[s], example.discount, v)
-            # Ties go to the top action, else to the first.
+            # The top action wins a tie; otherwise the first of the tied actions does.
             towards.append(top if q[top] == max(q) else kernels.greedy(q, len(q)))
         return max(x - y for x, y in zip(best, v, strict=True)), towards
 
@@ -258,12 +259,12 @@ def reduced_levels(levels: Levels, weight: Fraction | int) -> Levels:
 
 
 def potential(levels: Levels, weight: Fraction | int) -> Any:
-    r"""Return :math:`\Psi = \sum_a \kappa_a^2`."""
+    r"""Return the potential :math:`\Psi = \sum_a \kappa_a^2`."""
     return sum(kappa**2 for kappa in reduced_levels(levels, weight))
 
 
 def top_action(levels: Levels) -> int:
-    """Return the action with the largest level (the hardened policy); raise if levels tie."""
+    """Return the action with the largest level, or raise an error if the largest levels tie."""
     best = max(levels)
     tops = [a for a, level in enumerate(levels) if level == best]
     if len(tops) > 1:
@@ -272,11 +273,11 @@ def top_action(levels: Levels) -> int:
 
 
 def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> float:
-    """Return the largest possible smallest lead of the hardened cycle's greedy actions.
+    """Return the smallest lead of the greedy actions, maximised over rewards in [-1, 1].
 
-    The rewards are free in [-1, 1]; the transitions and the hardened policies are those of the
-    cycle. Values are linear in the rewards, so this is a linear programme. The margin is zero if no
-    rewards make the pattern a cycle of the large-weight limit.
+    The transitions and the hardened policies are fixed to those of the cycle. The values are linear
+    in the rewards, so the maximisation is a linear programme. The margin is zero if no rewards make
+    the pattern a cycle of the large-weight limit.
     """
     from scipy.optimize import linprog
 
@@ -310,7 +311,7 @@ def pattern_margin(discount: float, example: CycleExample = THREE_STATES) -> flo
 
 
 def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
-    """Return the most probable action of each state before each step of the cycle's period."""
+    """Return the most probable action of each state before each phase of the cycle's period."""
     return [
         tuple(int(np.argmax(row)) for row in rows)
         for rows in _parameters(example, example.start)[:-1]
@@ -321,10 +322,10 @@ def _hardened_policies(example: CycleExample) -> list[tuple[int, ...]]:
 
 
 def unresolved(result: dict[str, Any]) -> list[list[Any]]:
-    """Return family, block and index of the suspects of a random search that did not settle.
+    """Return the family, block and index of each suspect of a random search that did not settle.
 
-    `result` is the return value of `pu_lib.chapters.random_search.quantities.load`; it lists the
-    suspects that were continued for longer.
+    `result` is the return value of `pu_lib.chapters.random_search.quantities.load`, which includes
+    the suspects that were continued for longer.
     """
     settled = [
         [row["family"], row["block"], row["index"]]
@@ -338,7 +339,7 @@ def unresolved(result: dict[str, Any]) -> list[list[Any]]:
 
 
 def with_equal_weights(example: CycleExample = THREE_STATES) -> CycleExample:
-    """Return the example with the weight 10 in every phase, which does not cycle."""
+    """Return the example with weight 10 in every phase, for which CE does not cycle."""
     return replace(
         example,
         name=f"{example.name}, equal weights",

@@ -1,4 +1,4 @@
-"""Checks of the claims on later work: counts, wells, samples, features, costs, a search."""
+"""Checks of the claims about later work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ RATIOS = ("1001/1000", "11/10", "3/2", "2", "10")
 def natural_gradient_unlearns_in_n(
     compare: Recorder, etas: Sequence[Number] = ETAS, ratio: Number = 1
 ) -> None:
-    """NPG undoes n updates in n, passes its start in n + 1, and solves h dominoes in 2^h - 1."""
+    """NPG undoes n steps in n steps, and solves a domino process of h states in 2^h - 1 steps.
+
+    The probability falls below its initial value after n + 1 steps.
+    """
     for eta, n in product(etas, NS):
         weights = [exact(eta, "eta") * exact(ratio, "ratio") ** t for t in range(2 * max(NS) + 2)]
         at, undone = {"eta": eta, "n": n}, after.natural_count(n, weights)
@@ -52,7 +55,10 @@ def natural_gradient_unlearns_in_n(
 
 @check("after:natural-rate", wrong={"PG-SM in its place": {"update": "pg-sm"}})
 def natural_gradient_is_linear(compare: Recorder, update: str = "npg") -> None:
-    """The missing probability of NPG is at most the initial odds times exp(-W Delta)."""
+    """The probability of suboptimal actions under NPG is at most exp(-W Delta) times their odds.
+
+    W is the sum of the weights, Delta is the gap, and the odds are the initial odds.
+    """
     rng = np.random.default_rng(0)
     for bandit in range(20):
         actions = 2 + bandit % 4
@@ -72,7 +78,10 @@ def natural_gradient_is_linear(compare: Recorder, update: str = "npg") -> None:
 
 @check("after:geometric-count", wrong={"with constant weights": {"counted_ratio": "1"}})
 def growing_weights_bound_the_count(compare: Recorder, counted_ratio: Number | None = None) -> None:
-    """With weights w c^t NPG needs the least m with c^m >= 2 - c^-n, at most log 2 / log c."""
+    """With weights w c^t NPG undoes n steps in the least m with c^m >= 2 - c^-n.
+
+    This number is at most log 2 / log c, rounded up.
+    """
     for ratio, eta in product(RATIOS, ("1/3", "5")):
         c = exact(ratio if counted_ratio is None else counted_ratio, "ratio")
         weights = list(accumulate(repeat(c, 1200), Fraction.__mul__, initial=exact(eta, "eta")))
@@ -90,7 +99,11 @@ def growing_weights_bound_the_count(compare: Recorder, counted_ratio: Number | N
 def natural_gradient_leaves_wells_in_logarithmic_time(
     compare: Recorder, update: str = "npg"
 ) -> None:
-    """NPG leaves wells within the two bounds, and may first move to the second best action."""
+    """NPG leaves gravity wells in a number of steps between the two bounds.
+
+    The probability of the second best action may initially increase more than the probability of
+    the best action.
+    """
     q = np.array([1.0, 0.9, 0.0])
     for weight, depth in product((0.1, 1.0, 10.0), (1e-1, 1e-2, 1e-4, 1e-6, 1e-9)):
         pi, at = well_policy(depth), {"weight": weight, "depth": depth}
@@ -117,7 +130,10 @@ def the_family_leads_from_npg_to_di(
     alphas: Sequence[Number] = ("5/4", "3/2", "7/4"),
     alpha: Number | None = None,
 ) -> None:
-    """The Tsallis family needs min(n, ceil(1/((alpha-1) w))) updates; its ends are NPG and DI."""
+    """The Tsallis family undoes n steps in min(n, ceil(1/((alpha-1) w))) steps.
+
+    The limits of the family are NPG at alpha = 1 and DI at alpha = 2.
+    """
     for index, eta, n in product(alphas, ("1/7", "3/10", "1", "5"), (1, 5, 12, 60)):
         found = count(n, after.TsallisDescent(float(exact(index, "alpha"))), eta)
         formula = after.family_count(n, eta, index if alpha is None else alpha)
@@ -143,10 +159,10 @@ def the_family_leads_from_npg_to_di(
 def samples_do_not_bias_natural_gradient(
     compare: Recorder, update: str = "npg", n_steps: int = 4000, n_runs: int = 50
 ) -> None:
-    """NPG's mean step is that of the means, and its sampled log-odds grow like w gap T.
+    """NPG is unbiased under sampled values, and its log-odds grow like w gap T.
 
-    A common shift of softmax parameters is no bias. The slope must equal the gap within five
-    standard errors of the drawn values.
+    The mean step equals the step for the mean values up to a common shift of the softmax
+    parameters. The slope of the log-odds equals the gap within five standard errors of the samples.
     """
     chosen, rng = as_update(update), np.random.default_rng(2)
     for law, weight in product((GAMBLE, THREE), (0.1, 1.0)):
@@ -178,9 +194,9 @@ def samples_do_not_bias_natural_gradient(
 def natural_gradient_is_a_weighted_fit(
     compare: Recorder, weighted: bool = True, fitted: bool = True
 ) -> None:
-    r"""The natural gradient of linear scores is the least-squares fit of the advantages.
+    r"""The natural gradient of linear scores is the policy-weighted fit of the advantages.
 
-    It is computed by its definition :math:`F^+g`, with the Fisher matrix
+    The check computes the natural gradient by its definition :math:`F^+g`, with the Fisher matrix
     :math:`F = E\,\nabla\log\pi\,\nabla\log\pi^\top` and :math:`g = E\,q\,\nabla\log\pi`.
     """
     rng = np.random.default_rng(1)
@@ -188,7 +204,7 @@ def natural_gradient_is_a_weighted_fit(
         actions, d = int(rng.integers(3, 7)), int(rng.integers(1, 4))
         X, q = rng.normal(size=(actions, d)), rng.random(actions)
         pi = rng.dirichlet(np.ones(actions))
-        scores = X - np.einsum("a,ad->d", pi, X)  # the gradient of log pi(a), one a row
+        scores = X - np.einsum("a,ad->d", pi, X)  # row a is the gradient of log pi(a)
         fisher = np.einsum("a,ai,aj->ij", pi, scores, scores)
         gradient = np.einsum("a,a,ai->i", pi, q, scores)
         natural = np.linalg.pinv(fisher, hermitian=True) @ gradient
@@ -215,8 +231,9 @@ ROWS: Mapping[str, Mapping[str, str]] = {
         "stochastic": "no",
     },
 }
-"""Entries of two additional rows of Table 1. The second has no convergence column, whose nine runs
-take minutes if every step solves an equation, and no last column, which needs its own chain rule.
+"""Entries of two additional rows of Table 1. The second row has no convergence entry, because the
+nine runs of that column take minutes if every step solves an equation. It has no entry in the last
+column either, because that column would need a separate chain rule.
 """
 
 
@@ -233,7 +250,7 @@ take minutes if every step solves an equation, and no last column, which needs i
 def two_more_rows_are_measured(
     compare: Recorder, changed: tuple[str, str, str] | None = None
 ) -> None:
-    """By the rules of Table 1 two additional rows have these entries."""
+    """The rules of Table 1 give the claimed entries of the two additional rows."""
     for row, entries in ROWS.items():
         update = as_update(row) if row in UPDATES else after.TsallisDescent(1.5)
         for column, entry in entries.items():
@@ -256,7 +273,10 @@ def steps_are_cheap(
     tie_breaking: Sequence[str] = ("ce", "mce"),
     greedy_only: Sequence[str] = ("ce", "mce"),
 ) -> None:
-    """A step takes at most 21 operations an action; CE and MCE use the greedy action alone."""
+    """A step takes at most 21 operations per action; only CE and MCE use just the greedy action.
+
+    CE and MCE also break ties.
+    """
     kernels = [name for name in JUDGED if UPDATES[name].kernel is not None]
     for name, size in product(kernels, (3, 10, 100)):
         found, label = after.cost(UPDATES[name], size), UPDATES[name].label
@@ -278,10 +298,11 @@ def steps_are_cheap(
     kept=Status.OPEN,
 )
 def found_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
-    """The best runs of the search fall as recorded; none keeps a tenth of the rewards' range.
+    """No run that the search found falls by a tenth of the rewards' range at the longest horizon.
 
-    A fall at the longest horizon would be a candidate for a counterexample. That there is none is
-    not proved, so the question is open.
+    The check also reproduces the recorded falls of the first stage. A fall at the longest horizon
+    would be a candidate for a counterexample. The question is open, because it is not proved that
+    no counterexample exists.
     """
     for restart in search.load()["restarts"]:
         stages, states = restart["stages"], restart["states"]

@@ -1,4 +1,4 @@
-"""The figure of the chapter on what came after: growing weights."""
+"""The figure of the chapter on later work: unlearning with growing weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)
 
 @styled
 def draw_growing(ratio: str = "11/10") -> BookFigure:
-    """Draw n' of NPG with constant and with growing weights, beside DI and MCE."""
+    """Draw the updates n' that undo n updates, for DI, MCE and NPG with two kinds of weights."""
     fig, ax = figure(height=3.4)
     for name in ("di", "mce"):
         ax.plot(NS, [count(n, name) for n in NS], **line(name))

@@ -1,11 +1,11 @@
-r"""Policy mirror descent: bounds published since 2022, and the finite convergence of `di`.
+r"""Bounds on policy mirror descent published since 2022, and the finite convergence of `di`.
 
 The step is :math:`\pi_{t+1}(\cdot|s)=\arg\max_p\{\eta_t\langle q_t(s,\cdot),p\rangle
--D(p,\pi_t(\cdot|s))\}`. With half the squared Euclidean distance for D it is `di`, with the
-Kullback-Leibler divergence `npg`, in either case with the weight :math:`\eta_t` at every state. The
-bounds are those of Xiao (2022, theorems 8 and 10), of Johnson, Pike-Burke and Rebeschini (2023) as
-Protopapas and Barakat (2024, theorem 4.1) restate it, and of Liu et al. (2025, theorems 21 and 22).
-Rewards are in [0, 1].
+-D(p,\pi_t(\cdot|s))\}`. If D is half the squared Euclidean distance, the step is `di`; if D is the
+Kullback-Leibler divergence, the step is `npg`. In both cases every state has weight :math:`\eta_t`.
+The bounds are from Xiao (2022, theorems 8 and 10), from Johnson, Pike-Burke and Rebeschini (2023)
+as restated by Protopapas and Barakat (2024, theorem 4.1), and from Liu et al. (2025, theorems 21
+and 22). Rewards are in [0, 1].
 """
 
 from __future__ import annotations
@@ -48,13 +48,16 @@ DIVERGENCES: dict[str, Callable[[Floats, Floats], Floats]] = {
     for name, divergence in (("di", _half_square), ("npg", _relative_entropy))
     if name in UPDATES
 }
-"""The updates that are policy mirror descent, with the divergence D(p, pi) of each."""
+"""The divergence D(p, pi) of each update that is policy mirror descent."""
 
 
 def bounded_mdp(
     seed: int, n_states: int = 5, n_actions: int = 3, discount: float = 0.8
 ) -> FiniteMDP:
-    """Return a process with random dense transitions, rewards in [0, 1] and a uniform start."""
+    """Return a random process with dense transitions and rewards in [0, 1].
+
+    The initial distribution of states is uniform.
+    """
     rng = np.random.default_rng(seed)
     transitions = rng.dirichlet(np.full(n_states, 0.3), (n_states, n_actions))
     rewards = rng.random((n_states, n_actions))
@@ -62,22 +65,23 @@ def bounded_mdp(
 
 
 def optimal_visits(mdp: FiniteMDP) -> Floats:
-    """Return the normalised state occupancy of an optimal policy; no state may be terminal."""
+    """Return the normalised state occupancy of an optimal policy of a process without an end."""
     return (1.0 - mdp.discount) * mdp.evaluate(mdp.optimal().policy).occupancy
 
 
 def mismatch(mdp: FiniteMDP) -> float:
     """Return the distribution mismatch coefficient of Xiao (2022, eq. 53).
 
-    It is the largest ratio of the optimal occupancy to the initial probability, over 1 - discount.
+    It is the largest ratio of the normalised optimal occupancy to the initial probability, divided
+    by 1 - discount.
     """
     return float(np.max(optimal_visits(mdp) / mdp.initial) / (1.0 - mdp.discount))
 
 
 def constant_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
-    """Return the bound of Xiao (2022, theorem 8) on the performance gap after k equal steps `eta`.
+    """Return the bound of Xiao (2022, theorem 8) on the performance gap after k steps of size eta.
 
-    `name` is one of `DIVERGENCES`; the first policy `pi` must be positive everywhere.
+    `name` is a key of `DIVERGENCES`; the initial policy `pi` must be positive everywhere.
     """
     start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
     horizon = 1.0 / (1.0 - mdp.discount)
@@ -85,19 +89,19 @@ def constant_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) ->
 
 
 def geometric_bound(mdp: FiniteMDP, name: str, pi: Floats, eta: float, k: int) -> float:
-    """Return the bound of Xiao (2022, theorem 10) for steps that grow from eta by 1 / discount."""
+    """Return the bound of Xiao (2022, theorem 10) for the step sizes eta / discount**k."""
     start = float(optimal_visits(mdp) @ DIVERGENCES[name](mdp.optimal().policy, pi))
     gap = mdp.optimal().performance - mdp.performance(pi)
     return float((1.0 - 1.0 / mismatch(mdp)) ** k * (gap + start / (eta * mdp.discount)))
 
 
 def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) -> Floats:
-    r"""Run policy mirror descent with the adaptive steps of Johnson et al. (2023).
+    r"""Run policy mirror descent with the adaptive step sizes of Johnson et al. (2023).
 
-    The step is :math:`\eta_k=\max_sD(p_s,\pi_k(\cdot|s))/c_k` with p greedy and
-    :math:`c_k=\gamma^{2(k+1)}c_0`, the choice of Protopapas and Barakat (2024); `first` is
-    :math:`c_0`. Return the largest distance of the values from the optimal ones before and after
-    each step.
+    The step size is :math:`\eta_k=\max_sD(p_s,\pi_k(\cdot|s))/c_k` with the greedy policy p and
+    :math:`c_k=\gamma^{2(k+1)}c_0`, as in Protopapas and Barakat (2024); `first` is :math:`c_0`.
+    Return the largest distance of the values from the optimal values before each step and after the
+    last step.
     """
     update = as_update(name)
     if not first * mdp.discount ** (2 * (n_steps + 1)) > 1e-300:
@@ -116,7 +120,7 @@ def adaptive_run(mdp: FiniteMDP, name: str, n_steps: int, first: float = 1.0) ->
 
 
 def adaptive_bound(gap: float, discount: float, k: int, first: float = 1.0) -> float:
-    r"""Return :math:`\gamma^k(g+c_0/(1-\gamma)^2)`, the bound on `adaptive_run` from distance g."""
+    r"""Return :math:`\gamma^k(g+c_0/(1-\gamma)^2)`, the bound on the gap after k adaptive steps."""
     return discount**k * (gap + first / (1.0 - discount) ** 2)
 
 
@@ -124,16 +128,19 @@ def adaptive_bound(gap: float, discount: float, k: int, first: float = 1.0) -> f
 
 
 def advantage_gap(mdp: FiniteMDP) -> float:
-    """Return the smallest gap of a suboptimal action (Liu et al. 2025, definition 1)."""
+    """Return the smallest positive gap between an optimal value and an action value.
+
+    The definition is from Liu et al. (2025, definition 1).
+    """
     lacking = mdp.optimal().v[:, np.newaxis] - mdp.optimal().q
     return float(np.min(lacking[lacking > 1e-10]))
 
 
 def steps_to_optimum(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
-    """Return the number of updates of `di` until the policy is optimal for good, at most `most`.
+    """Return the number of steps of `di` until the policy is optimal, or `most` if it is never so.
 
-    The weight of a state is `eta`, times the state's occupancy if `visits`, as in the projected
-    policy gradient. The optimal policy must be unique.
+    The weight of a state is `eta`. If `visits` is true, the weight is `eta` times the state's
+    occupancy, as in the projected policy gradient. The optimal policy must be unique.
     """
     update = as_update("di")
     pi, best = update.initial(mdp.n_states, mdp.n_actions), mdp.optimal().policy

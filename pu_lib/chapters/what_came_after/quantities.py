@@ -1,31 +1,33 @@
-r"""Later work: natural policy gradient, mirror descent and growing weights.
+r"""Later work: the natural policy gradient, mirror descent and growing weights.
 
-**Mirror descent.** With a divergence :math:`D` of policies, its step at one state is
+**Mirror descent.** With a divergence :math:`D` of policies, a step at one state is
 
 .. math:: \pi' = \arg\max_{p\in\Delta}\; w\,\langle q, p\rangle - D(p, \pi).
 
-With the KL divergence this is NPG, with half of the squared Euclidean distance DI. The divergences
-of the Tsallis entropies, :math:`\varphi_\alpha(x) = \frac{x^\alpha - x}{\alpha(\alpha-1)}` summed
-over the actions, interpolate between NPG (:math:`\alpha\to1`) and DI (:math:`\alpha = 2`):
+If D is the KL divergence, the step is NPG; if D is half the squared Euclidean distance, the step is
+DI. The divergences of the Tsallis entropies, the sums of
+:math:`\varphi_\alpha(x) = \frac{x^\alpha - x}{\alpha(\alpha-1)}` over the actions, interpolate
+between NPG (:math:`\alpha\to1`) and DI (:math:`\alpha = 2`):
 
 .. math::
    \pi'_a = \big[\pi_a^{\alpha-1} + (\alpha-1)(w\,q_a - \lambda)\big]_+^{1/(\alpha-1)},
 
-with the one :math:`\lambda` that makes the sum 1.
+with the unique :math:`\lambda` for which the probabilities sum to 1.
 
-**Unlearning.** Two actions, gap :math:`\Delta`, the uniform start. A step moves
-:math:`y = \varphi'(\pi(a_1)) - \varphi'(\pi(a_2))` by :math:`\pm w\Delta`, and :math:`y` is at most
-:math:`\frac1{\alpha-1}`, where :math:`\pi(a_1) = 1`. After n steps forward it is
-:math:`\min\{n w\Delta, \frac1{\alpha-1}\}`, hence :math:`n' = \min\{n,
-\lceil\frac1{(\alpha-1)w\Delta}\rceil\}` with constant weights: bounded for every
-:math:`\alpha > 1`, and n for NPG. With weights :math:`w\,c^t` NPG needs
-:math:`c^n(c^m - 1) \ge c^n - 1`, that is the least m with :math:`c^m \ge 2 - c^{-n}`. Equality is
-impossible for a rational c > 1: it would be a root of :math:`c^{n+m} - 2c^n + 1`, whose rational
-roots can only be 1 and -1. So strict recovery takes the same number of updates.
+**Unlearning.** Consider two actions with gap :math:`\Delta` and the uniform initial policy. A step
+changes :math:`y = \varphi'(\pi(a_1)) - \varphi'(\pi(a_2))` by :math:`\pm w\Delta`, and the maximum
+of :math:`y` is :math:`\frac1{\alpha-1}`, at :math:`\pi(a_1) = 1`. After n forward steps :math:`y`
+is :math:`\min\{n w\Delta, \frac1{\alpha-1}\}`. Hence :math:`n' = \min\{n,
+\lceil\frac1{(\alpha-1)w\Delta}\rceil\}` with constant weights, which is bounded for every
+:math:`\alpha > 1`, and :math:`n' = n` for NPG. With weights :math:`w\,c^t` NPG needs
+:math:`c^n(c^m - 1) \ge c^n - 1`, so :math:`n'` is the least m with :math:`c^m \ge 2 - c^{-n}`.
+Equality is impossible for a rational c > 1, because c would be a root of
+:math:`c^{n+m} - 2c^n + 1`, and the rational roots of this polynomial can only be 1 and -1. So
+strict recovery takes the same number of steps.
 
-**Wells.** NPG depends on the weights only through their sum W:
-:math:`\pi_W(a) \propto \pi_0(a)\,e^{W q(a)}`. The best action has probability one half or more when
-:math:`\sum_{a\ne a_q}\pi_0(a)\,e^{-W(q(a_q) - q(a))} \le \pi_0(a_q)`.
+**Wells.** The policy of NPG depends on the weights only through their sum W:
+:math:`\pi_W(a) \propto \pi_0(a)\,e^{W q(a)}`. The best action has a probability of at least one
+half if :math:`\sum_{a\ne a_q}\pi_0(a)\,e^{-W(q(a_q) - q(a))} \le \pi_0(a_q)`.
 """
 
 from __future__ import annotations
@@ -62,12 +64,13 @@ __all__ = [
 
 
 def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) -> Floats:
-    r"""Return the step of mirror descent with the Tsallis entropy of index :math:`\alpha`.
+    r"""Return the policies after a step of mirror descent with a Tsallis entropy.
 
-    The index is from 1 + 1e-8 to 2. Actions are the last axis, along which the weight has length
-    one. The new policies sum to one up to rounding of the order :math:`10^{-16}/(\alpha-1)`. The
-    equation for :math:`\lambda` is convex and decreasing, so Newton's method from its left end
-    increases to the root without overshooting.
+    The index :math:`\alpha` is from 1 + 1e-8 to 2. Actions are along the last axis, on which
+    `weight` has length one. The new policies sum to one up to a rounding error of order
+    :math:`10^{-16}/(\alpha-1)`. The function whose root is :math:`\lambda` is convex and
+    decreasing, so Newton's method from a point left of the root increases to the root without
+    overshooting.
     """
     alpha = as_float("alpha", alpha)
     if not 1.0 + 1e-8 <= alpha <= 2.0:
@@ -90,7 +93,10 @@ def mirror_step(pi: ArrayLike, q: ArrayLike, weight: ArrayLike, alpha: float) ->
 
 @dataclass(frozen=True)
 class TsallisDescent(Update):
-    """Mirror descent between NPG and DI: an index above 1 (the limit is NPG), at most 2 (DI)."""
+    """Mirror descent with a Tsallis entropy, of an index `alpha` above 1 and at most 2.
+
+    The limit at index 1 is NPG, and index 2 is DI.
+    """
 
     name = "tsallis"
     title = "mirror descent with a Tsallis entropy"
@@ -99,17 +105,17 @@ class TsallisDescent(Update):
     alpha: float = 1.5
 
     def to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of validated parameters."""
+        """Return the policy for validated parameters."""
         return theta.copy()
 
     def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a validated policy."""
+        """Return parameters for a validated policy."""
         return pi.copy()
 
     def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        """Return the new parameters."""
+        """Return the parameters after one step."""
         return mirror_step(theta, q, weight, self.alpha)
 
 
@@ -117,9 +123,10 @@ class TsallisDescent(Update):
 
 
 def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) -> int:
-    """Return :math:`n'` of the Tsallis family: constant weights, a unit gap, the uniform start.
+    """Return the number n' of steps in which the Tsallis family undoes n steps.
 
-    The index is at least 1, which is NPG; 2 is DI.
+    The weights are constant, the gap is 1, and the initial policy is uniform. The index `alpha` is
+    at least 1; index 1 is NPG and index 2 is DI.
     """
     step, rest = exact(weight, "weight"), exact(alpha, "alpha") - 1
     if rest < 0:
@@ -133,7 +140,7 @@ def family_count(n: int, weight: Number, alpha: Number, strict: bool = False) ->
 def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> int:
     """Return the number of backward steps of NPG that undo n forward steps.
 
-    `weights` are those of all updates, forward and backward, times the gap; all are positive.
+    `weights` are the positive weights of all forward and backward steps, multiplied by the gap.
     """
     left, walk = Fraction(0), iter(weights)
     for _ in range(n):
@@ -145,7 +152,7 @@ def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> 
 
 
 def geometric_count(n: int, ratio: Number) -> int:
-    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, by exact comparisons."""
+    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, computed by exact comparisons."""
     c = _ratio_above_one(ratio)
     goal, power, m = 2 - c**-n, Fraction(1), 0
     while power < goal:
@@ -162,7 +169,7 @@ def geometric_bound(ratio: Number) -> int:
 
 
 def _ratio_above_one(ratio: Number) -> Fraction:
-    """Return the ratio of growing weights as a fraction; raise unless it is above 1."""
+    """Return the ratio of growing weights as a fraction; raise an error unless it is above 1."""
     c = exact(ratio, "ratio")
     if c <= 1:
         raise ValueError(f"ratio: expected a number above 1, got {ratio}.")
@@ -173,9 +180,9 @@ def _ratio_above_one(ratio: Number) -> Fraction:
 
 
 def natural_policy(pi: ArrayLike, q: ArrayLike, total_weight: float) -> Floats:
-    r"""Return NPG's policy under constant values, :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
+    r"""Return NPG's policy under constant values, which is :math:`\propto \pi_0(a)\,e^{Wq(a)}`.
 
-    `pi` is the first policy and `total_weight` the sum W of the weights.
+    `pi` is the initial policy and `total_weight` is the sum W of the weights.
     """
     values = np.asarray(q, dtype=np.float64)
     values = values - values.max(axis=-1, keepdims=True)  # keeps small differences
@@ -186,10 +193,11 @@ def natural_policy(pi: ArrayLike, q: ArrayLike, total_weight: float) -> Floats:
 
 
 def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]:
-    r"""Return proved bounds on NPG's steps until the best action has probability one half.
+    r"""Return bounds on the number of NPG steps until the best action has probability one half.
 
-    With odds :math:`o=(1-\pi_0(a_q))/\pi_0(a_q)` against it, at least
-    :math:`\log o/(w\,\Delta_{\max})` and at most :math:`\log o/(w\,\Delta_{\min})`, rounded up.
+    With the initial odds :math:`o=(1-\pi_0(a_q))/\pi_0(a_q)` against the best action, the lower
+    bound is :math:`\log o/(w\,\Delta_{\max})` and the upper bound is
+    :math:`\log o/(w\,\Delta_{\min})`, both rounded up.
     """
     policy, values, weight = as_rows("pi", pi), as_rows("q", q), as_float("weight", weight)
     if policy.ndim != 1 or values.shape != policy.shape:
@@ -219,13 +227,14 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
 def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Floats:
     r"""Return the natural gradient of :math:`\sum_a\pi(a)q(a)` for scores :math:`X u`.
 
-    It is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X` and the gradient
-    :math:`g = X^\top(\pi\cdot\mathrm{adv})`. It is computed as the minimum-norm least-squares fit
-    of the advantages to the centred features (one row an action), weighted by the policy.
+    The natural gradient is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X`
+    and the gradient :math:`g = X^\top(\pi\cdot\mathrm{adv})`. It is computed as the minimum-norm
+    least-squares fit of the centred features, with one row per action, to the advantages, weighted
+    by the policy.
     """
     X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
     values, root = np.asarray(q, dtype=np.float64), np.sqrt(p)
-    # Least squares on these has the square root of the condition number of F.
+    # The condition number of this least-squares problem is the square root of that number of F.
     centred, gains = root[:, np.newaxis] * (X - p @ X), root * (values - p @ values)
     return np.asarray(np.linalg.lstsq(centred, gains)[0])
 
@@ -234,7 +243,7 @@ def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Fl
 
 
 class CountedFloat:
-    """A float that counts every operation on it in the first entry of a list."""
+    """A float that counts operations on it, except negations, in the first entry of a list."""
 
     def __init__(self, value: float, tally: list[int]) -> None:
         self.value, self.tally = value, tally
@@ -278,12 +287,12 @@ def _as_float(number: Any) -> float:
 
 
 def cost(update: Update, n_actions: int) -> dict[str, Any]:
-    """Return the cost of one step of an update with a kernel, at one state of 3 actions or more.
+    """Return the cost of one step of an update with a kernel, at a state with 3 or more actions.
 
-    The keys are ``operations`` (of the kernel at a random state, with the greedy action given),
-    ``exponentials`` (of the policy), ``memory`` (numbers stored), ``sees`` (whether the step
-    depends on all values or on the greedy action alone) and ``tied actions`` (whether tied actions
-    are treated alike).
+    The keys are ``operations`` (the operations of the kernel at a random state if the greedy action
+    is given), ``exponentials`` (the exponentials in the policy), ``memory`` (the numbers stored),
+    ``sees`` (whether the step depends on all values or only on the greedy action) and
+    ``tied actions`` (whether the step is the same for tied actions).
     """
     if update.kernel is None:
         raise ValueError(
