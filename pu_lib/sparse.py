@@ -6,34 +6,37 @@ values solve :math:`v = r + \gamma P v`. A solution is accepted if at every stat
 .. math:: |r + \gamma P v - v|(s) \;\le\; 8u \,\bigl(|r| + \gamma P|v| + |v|\bigr)(s),
    \qquad u = 2^{-53},
 
-that is, if the equation of each state holds to a few roundings of its own terms. A bound relative
-to the largest value would accept wrong values, and then wrong actions, at all states whose value is
-many times smaller, such as those far from the only reward. The accepted error :math:`e` solves
-:math:`e = \rho + \gamma P e` with the residual :math:`\rho`. If no reward is negative, it is about
-16u times v(s) times the mean number of steps to the reward, or less.
+that is, if the equation of each state holds up to a few rounding errors of the terms in the
+equation. A bound relative to the largest value would accept incorrect values, and then incorrect
+actions, at all states with much smaller values, such as states far from the only reward. The
+accepted error :math:`e` solves :math:`e = \rho + \gamma P e` with the residual :math:`\rho`. If no
+reward is negative, the error is at most about 16u times v(s) times the mean number of steps to the
+reward.
 
 **Values.** Dividing each row of :math:`I - \gamma P` by its diagonal gives :math:`x = b + Jx` with
-a zero diagonal, :math:`J = L + U` (below and above it). BiCGSTAB solves for the error of the values
-so far in units of w, a scale of the values (a Doob transform):
+a zero diagonal, where L and U are the parts of :math:`J = L + U` below and above the diagonal.
+BiCGSTAB solves for the error of the current values in units of w, a scale of the values (a Doob
+transform):
 
 .. math:: W^{-1}(I - J)W\,y = W^{-1}\rho, \qquad v \leftarrow v + Wy.
 
-The scale is 1 at first. A solution with errors of :math:`10^{-10}w` gives the sizes of all values
-down to that, and so a scale for the next: each restart resolves values ten decades smaller. Sweeps
-keep the scale of a state from falling far below that of its successors, for which BiCGSTAB stalls.
-The preconditioner is symmetric Gauss-Seidel. One product with
-:math:`(I-L)^{-1}(I-L-U)(I-U)^{-1}` takes two triangular solves and nothing else (Eisenstat), as
-:math:`I-L-U = (I-L) + (I-U) - I`. If BiCGSTAB does not get there, SuperLU factorises the system,
-with refinement, unless its factors may be large; otherwise Gauss-Seidel sweeps go on, which
-converge for every chain. Values below 1e-280 are left to underflow.
+The initial scale is 1. A solution with errors of :math:`10^{-10}w` gives the sizes of all larger
+values, and therefore the scale of the next solution: each restart resolves values that are ten
+decades smaller. Sweeps keep the scale of a state from falling far below the scales of its
+successors, because BiCGSTAB would stall. The preconditioner is symmetric Gauss-Seidel. One product
+with :math:`(I-L)^{-1}(I-L-U)(I-U)^{-1}` takes only two triangular solves (Eisenstat's trick),
+because :math:`I-L-U = (I-L) + (I-U) - I`. If BiCGSTAB does not converge, SuperLU factorises the
+system, with refinement, unless the factors may be large. Otherwise Gauss-Seidel sweeps continue,
+which converge for every chain. Values below 1e-280 may underflow.
 
-**Visits** solve the adjoint equation :math:`d = p_0 + \gamma P^\top d`. They matter by their sum,
-are not scaled, and are accepted if :math:`\sum_s|p_0 + \gamma P^\top d - d|(s) \le 8u\sum_s d(s)`;
-the sum of the errors is then at most :math:`8u\sum_s d(s)/(1-\gamma)`.
+**Visits** solve the adjoint equation :math:`d = p_0 + \gamma P^\top d`. Visits are
+not scaled, and only their sum must be accurate. A solution is accepted if
+:math:`\sum_s|p_0 + \gamma P^\top d - d|(s) \le 8u\sum_s d(s)`; the sum of the errors is then at
+most :math:`8u\sum_s d(s)/(1-\gamma)`.
 
-**Optimal values.** Modified policy iteration, by Gauss-Seidel sweeps, goes on until no action
-changes. Policy iteration, with values as above, goes on from there until no action is better by
-more than rounding.
+**Optimal values.** Modified policy iteration with Gauss-Seidel sweeps runs until no action changes.
+Policy iteration, with values computed as above, then runs until no action improves by more than
+rounding.
 
 **Bounds.** Let q be the action values of v, and let :math:`e \ge 0` satisfy at every state s
 :math:`v - q_\pi \le e - \gamma P_\pi e` for the policy found, and
@@ -41,8 +44,8 @@ more than rounding.
 :math:`T_\pi(v - e) \ge v - e` and :math:`T(v + e) \le v + e`, so that :math:`|v - v_\star| \le e`
 at every state. Here e is a multiple of an approximate solution of :math:`h = m + \gamma P_\pi h`,
 where m(s) is the size of the terms of s. Both inequalities are checked with bounds for the rounding
-of each sum, so that the result is right for computed numbers too, underflow aside. An action is
-undecided if such errors could make it the best.
+of each sum, so that the result also holds for computed numbers, except for underflow. A state is
+undecided if such errors could change its best action.
 """
 
 from __future__ import annotations
@@ -83,17 +86,17 @@ _ATTEMPTS = 6  # at a solution of h that satisfies the inequalities, each 100 ti
 
 
 class Solution(NamedTuple):
-    """Solution of a linear equation.
+    """The solution of a linear system.
 
     Attributes
     ----------
     x : ndarray, shape (n_states,)
-        Values or visits.
+        The values or visits.
     roundings : float
-        The residual in units of 2^-53: for values, the largest of a state relative to the terms of
-        that state; for visits, the sum relative to the sum of the visits.
+        The residual in units of 2^-53. For values, the largest residual of a state relative to the
+        terms of the state; for visits, the sum of residuals relative to the sum of the visits.
     method : str
-        How the equation was solved.
+        The method by which the system was solved.
     """
 
     x: Floats
@@ -102,17 +105,17 @@ class Solution(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds of the errors of optimal values.
+    """Bounds on the errors of optimal values.
 
     Attributes
     ----------
     error : ndarray, shape (n_states,)
-        A bound of the error of each value.
+        A bound on the error of each value.
     per_state : bool
-        Whether the bound is relative to the terms of each state, and not the same at all.
+        Whether the bound is relative to the terms of each state, as opposed to equal at all states.
     undecided : int
-        States at which more than one action may be the best within these errors, exact ties
-        included.
+        The number of states at which more than one action may be the best within these errors,
+        including exact ties.
     """
 
     error: Floats
@@ -121,7 +124,7 @@ class Bounds(NamedTuple):
 
 
 class Optimal(NamedTuple):
-    """Optimal values.
+    """Optimal values and an optimal policy.
 
     Attributes
     ----------
@@ -130,13 +133,13 @@ class Optimal(NamedTuple):
     q : ndarray, shape (n_states, n_actions)
         Optimal action values.
     actions : ndarray, shape (n_states,)
-        An optimal action of each state.
+        An optimal action for each state.
     converged : bool
-        Whether no action is better by more than rounding.
+        Whether no action improves by more than rounding.
     improvements, evaluations : int
-        The numbers of modified policy iterations, and of policies evaluated to rounding.
+        The numbers of modified policy iterations and of policies evaluated up to rounding.
     solution : Solution
-        The last of these evaluations.
+        The solution of the last policy evaluation.
     """
 
     v: Floats
@@ -149,10 +152,10 @@ class Optimal(NamedTuple):
 
 
 class _Triangles(NamedTuple):
-    """The matrix J of x = b + J x, below and above the diagonal.
+    """The parts below and above the diagonal of the matrix J in x = b + J x.
 
-    Entries next to the diagonal come last in each row: a triangular solve has just computed the
-    number they need, and adds the others while it waits.
+    Entries next to the diagonal come last in each row: a triangular solve has
+    only just computed the number that they multiply, and can add the other entries meanwhile.
     """
 
     lower_start: Any
@@ -168,7 +171,7 @@ class _Triangles(NamedTuple):
 
 @allocating
 def _split(indptr: Any, indices: Any, data: Any, rows: Any, discount: float) -> Any:
-    """Return J and the inverse of the diagonal of I - discount P."""
+    """Return J and the inverse diagonal of I - discount P."""
     n = len(rows)
     lower_start, upper_start = np.zeros(n + 1, indptr.dtype), np.zeros(n + 1, indptr.dtype)
     inverse = np.empty(n)
@@ -204,7 +207,7 @@ def _split(indptr: Any, indices: Any, data: Any, rows: Any, discount: float) -> 
 
 @compiled
 def _rescale(start: Any, index: Any, value: Any, scale: Any, out: Any) -> None:
-    """Store W^-1 M W in `out`, with W the diagonal matrix of `scale`, and 0 where that is 0."""
+    """Store W^-1 M W in `out`, with W = diag(`scale`); rows with scale 0 become 0."""
     for s in range(len(scale)):
         for k in range(start[s], start[s + 1]):
             out[k] = value[k] * (scale[index[k]] / scale[s]) if scale[s] > 0.0 else 0.0
@@ -214,7 +217,7 @@ def _rescale(start: Any, index: Any, value: Any, scale: Any, out: Any) -> None:
 def _sweep(J: Any, b: Any, x: Any, backward: bool) -> Any:
     """Set each x(s) to b(s) + (J x)(s), in the order of the states or backward.
 
-    Returns the span of the changes, the largest minus the smallest.
+    Returns the largest change minus the smallest change.
     """
     low, high = np.inf, -np.inf
     if backward:
@@ -240,7 +243,7 @@ def _sweep(J: Any, b: Any, x: Any, backward: bool) -> Any:
 
 @compiled
 def _shift(J: Any, b: Any, x: Any) -> None:
-    """Add one number to all x(s) with successors: it minimises the squares of the residuals."""
+    """Add the constant that minimises the squared residuals to all x(s) with successors."""
     top, bottom = 0.0, 0.0
     for s in range(len(b)):
         total, left = b[s] - x[s], 1.0
@@ -263,7 +266,7 @@ def _shift(J: Any, b: Any, x: Any) -> None:
 def _residual(
     indptr: Any, indices: Any, data: Any, rows: Any, b: Any, discount: float, x: Any, out: Any
 ) -> Any:
-    """Store b + discount P x - x; return the largest at a state relative to its terms."""
+    """Store b + discount P x - x and return its largest entry relative to the state's terms."""
     most = 0.0
     for s in range(len(b)):
         total, size = 0.0, 0.0
@@ -291,7 +294,7 @@ def _solve_upper(J: Any, x: Any, out: Any) -> None:
 
 @compiled
 def _apply(J: Any, x: Any, out: Any, y: Any, work: Any) -> Any:
-    """Store A x in `out`, A = (I-L)^-1 (I-L-U) (I-U)^-1; return its products with y and itself."""
+    """Store Ax in `out`, with A = (I-L)^-1 (I-L-U) (I-U)^-1; return (Ax)'y and (Ax)'Ax."""
     _solve_upper(J, x, work)
     product, square = 0.0, 0.0
     for s in range(len(x)):
@@ -307,10 +310,11 @@ def _apply(J: Any, x: Any, out: Any, y: Any, work: Any) -> Any:
 
 @allocating
 def _bicgstab(J: Any, b: Any, tolerance: float, max_steps: int) -> Any:
-    """Return an approximate solution of (I - J) x = b, and the number of steps.
+    """Return an approximate solution of (I - J) x = b and the number of steps.
 
-    Steps end early if the preconditioned residual is `tolerance` of the first, or by a breakdown.
-    Sums are accumulated here, in a fixed order, and not by the threads of BLAS.
+    The iteration ends early if the preconditioned residual is at most `tolerance` times the initial
+    residual, or at a breakdown. Sums are computed here in a fixed order, because the order in BLAS
+    depends on its threads.
     """
     n = len(b)
     shadow, x, work = b.copy(), np.zeros(n), np.empty(n)
@@ -349,7 +353,7 @@ def _improve(
     indptr: Any, indices: Any, data: Any, rewards: Any, discount: float, v: Any, actions: Any,
     backward: bool,
 ) -> Any:  # fmt: skip
-    """Set each v(s) to its best action value in turn; return how many of `actions` change."""
+    """Set each v(s) in turn to its best action value; return the number of changed `actions`."""
     n, n_actions = rewards.shape
     changed = 0
     for i in range(n):
@@ -379,10 +383,10 @@ def _backup(
     indptr: Any, indices: Any, data: Any, rewards: Any, discount: float, v: Any, actions: Any,
     q: Any, size: Any, gain: Any,
 ) -> Any:  # fmt: skip
-    """Store action values, the sizes of their terms, and the gains of actions that improve.
+    """Store action values, the sizes of their terms, and the gains of improved actions.
 
-    A gain is relative to the terms of the state. `actions` changes if it is more than rounding.
-    Returns the number of changes.
+    A gain is relative to the terms of the state. An action in `actions` changes if the gain exceeds
+    rounding. Returns the number of changed actions.
     """
     n, n_actions = rewards.shape
     changed = 0
@@ -414,8 +418,8 @@ def _multiple(
 ) -> Any:  # fmt: skip
     """Return the smallest c such that e = c h satisfies the inequalities of the bounds.
 
-    It is infinite if there is none.
-    `wanting[s]` becomes the action of state s for which no c suffices, or -1.
+    The result is infinity if there is no such c. The function sets `wanting[s]` to an action of
+    state s for which no c is sufficient, or to -1.
     """
     n, n_actions = rewards.shape
     c = 0.0
@@ -450,7 +454,7 @@ def _undecided(
 ) -> Any:
     """Return the number of states at which two actions may be the best if v has errors up to e.
 
-    States without successors do not count.
+    States without successors are not counted.
     """
     n, n_actions = rewards.shape
     count, highest = 0, np.empty(n_actions)
@@ -480,7 +484,7 @@ def _undecided(
 def evaluate(
     chain: scipy.sparse.csr_array, rewards: Floats, discount: float, start: Floats | None = None
 ) -> Solution:
-    """Return the values of a Markov chain, right at every state.
+    """Return the values of a Markov chain, which are accurate at every state.
 
     Parameters
     ----------
@@ -491,7 +495,7 @@ def evaluate(
     discount : float
         Discount factor in [0, 1).
     start : ndarray, shape (n_states,), optional
-        Values to start from; zeros if missing.
+        Initial values. The default is zeros.
 
     Returns
     -------
@@ -509,7 +513,7 @@ def _values(
     start: Floats | None,
     tolerance: float,
 ) -> Solution:
-    """Return the values of the chain of the rows `rows` of a matrix."""
+    """Return the values of the Markov chain with the rows `rows` of a matrix."""
     equation = (matrix.indptr, matrix.indices, matrix.data, rows, rewards, discount)
     J, inverse = _split(*equation[:4], discount)
     b, residual = rewards * inverse, np.empty(len(rewards))
@@ -557,7 +561,7 @@ def _values(
 
 
 def _smoothed(J: _Triangles, b: Floats, size: Floats) -> Floats:
-    """Return sizes of values after Gauss-Seidel sweeps on |b|."""
+    """Return the sizes of values after Gauss-Seidel sweeps on |b|."""
     for _ in range(2):
         _sweep(J, np.abs(b), size, False)
         _sweep(J, np.abs(b), size, True)
@@ -566,7 +570,7 @@ def _smoothed(J: _Triangles, b: Floats, size: Floats) -> Floats:
 
 
 def _scaled(J: _Triangles, scale: Floats) -> _Triangles:
-    """Return W^-1 J W, with W the diagonal matrix of `scale`."""
+    """Return W^-1 J W, with W = diag(`scale`)."""
     lower, upper = np.empty_like(J.lower_value), np.empty_like(J.upper_value)
     _rescale(J.lower_start, J.lower_index, J.lower_value, scale, lower)
     _rescale(J.upper_start, J.upper_index, J.upper_value, scale, upper)
@@ -576,7 +580,7 @@ def _scaled(J: _Triangles, scale: Floats) -> _Triangles:
 def _envelope(matrix: scipy.sparse.csr_array, rows: Integers) -> int:
     """Return the size of the factors if states are ordered by reverse Cuthill-McKee.
 
-    Those of the order that SuperLU takes are usually much smaller.
+    The factors in SuperLU's order are usually much smaller.
     """
     chain = matrix[rows]
     order = scipy.sparse.csgraph.reverse_cuthill_mckee(chain, symmetric_mode=False)
@@ -589,7 +593,7 @@ def _envelope(matrix: scipy.sparse.csr_array, rows: Integers) -> int:
 
 
 def _factors(matrix: scipy.sparse.csr_array, rows: Integers, discount: float) -> Any:
-    """Return the factors of I - discount P, which needs no pivoting: it is diagonally dominant."""
+    """Return the factors of I - discount P, without pivoting because it is diagonally dominant."""
     system = scipy.sparse.eye_array(len(rows)) - discount * matrix[rows]
     return scipy.sparse.linalg.splu(
         scipy.sparse.csc_array(system), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
@@ -598,7 +602,7 @@ def _factors(matrix: scipy.sparse.csr_array, rows: Integers, discount: float) ->
 
 
 def visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> Solution:
-    """Return the expected discounted numbers of visits of a Markov chain, right in sum.
+    """Return the expected discounted visits of a Markov chain, which are accurate in sum.
 
     Parameters
     ----------
@@ -612,7 +616,7 @@ def visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> S
     Returns
     -------
     Solution
-        The visits, none of them negative.
+        The visits, which are non-negative.
     """
     adjoint = scipy.sparse.csr_array(chain.T)
     initial = initial.copy()  # read-only arrays would be compiled for once more
@@ -642,7 +646,7 @@ def visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> S
 def optimal(
     matrix: scipy.sparse.csr_array, rewards: Floats, discount: float, max_evaluations: int = 50
 ) -> Optimal:
-    """Return optimal values of a process and an optimal policy, right at every state.
+    """Return optimal values, which are accurate at every state, and an optimal policy.
 
     Parameters
     ----------
@@ -653,7 +657,7 @@ def optimal(
     discount : float
         Discount factor in [0, 1).
     max_evaluations : int, optional
-        The largest number of policies that are evaluated to rounding.
+        The largest number of policies that are evaluated up to rounding.
 
     Returns
     -------
@@ -698,19 +702,19 @@ def optimal(
 def bounds(
     matrix: scipy.sparse.csr_array, rewards: Floats, discount: float, found: Optimal
 ) -> Bounds:
-    """Return bounds of the errors of optimal values.
+    """Return bounds on the errors of optimal values.
 
     Parameters
     ----------
     matrix, rewards, discount
         The process, as for `optimal`.
     found : Optimal
-        Values and actions.
+        The optimal values and actions.
 
     Returns
     -------
     Bounds
-        A bound for each state, and the number of states with more than one action that may be the
+        A bound for each state, and the number of states at which more than one action may be the
         best.
     """
     n_states, n_actions = rewards.shape

@@ -1,7 +1,7 @@
-r"""Two-action policies in coordinates in which unlearning is counted exactly.
+r"""Two-action policies in coordinates in which steps of unlearning can be counted exactly.
 
 With two actions and values (1, 0), a forward update, or (0, 1), a backward one, the state of each
-of the paper's updates is one or two numbers that start at an exact point:
+of the paper's updates is one or two numbers with an exact initial value:
 
 - `pg-sm`, `ce`, `mce`: the change :math:`y = \delta - \delta_0` of the log-odds
   :math:`\delta = \theta_1 - \theta_2`, where :math:`\pi(a_1) = \sigma(\delta)`. `pg-sm` changes it
@@ -10,12 +10,12 @@ of the paper's updates is one or two numbers that start at an exact point:
 - `di`: :math:`\pi(a_1)`, a rational number, changes by :math:`\pm w/2` and is clipped to [0, 1];
 - `pg-es`: the ratios :math:`u_a = \theta_a/\theta_{0,a}` (see `EscortProcess`).
 
-These classes repeat the updates of `pu_lib.updates` on purpose: whether a policy is back at its
-start is the sign of one number, computed in exact arithmetic and independently of the other
-chapters. A test compares the two.
+These classes repeat the updates of `pu_lib.updates` on purpose: the sign of one number, computed in
+exact arithmetic and independently of the other chapters, decides whether a policy has returned to
+its initial probability. A test compares the two implementations.
 
-Any other update makes its own steps in floats (`FloatProcess`). It counts as back at its start if
-pi(a_1) is within 1e-12 of it.
+Any other update takes its own steps in floats (`FloatProcess`). Its policy counts as equal to the
+initial policy if pi(a_1) is within 1e-12 of the initial probability.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 Schedule = Literal["constant", "inverse-sqrt", "geometric"]
 TIE = 1e-12
-"""A policy in floats is back at its start within this distance; rounding is far smaller, 2e-16."""
+"""The tolerance within which a float equals its initial value; rounding errors are 2e-16."""
 
 LARGEST = 10**300
 """The largest number of updates or states that is accepted."""
@@ -73,14 +73,14 @@ def require_count(name: str, value: Any, low: int) -> int:
 
 
 class OutOfReach(ValueError):  # noqa: N818 - an outcome, not an error
-    """Raised if a count takes too many steps; the message states the proved bounds."""
+    """Raised if a count requires too many steps; the message states the proved bounds."""
 
 
 @dataclass(frozen=True)
 class TwoActionProblem:
     """The arguments of a count as exact numbers (see `parse_problem`).
 
-    `ratio` is the ratio of geometric weights, and 1 for other schedules.
+    `ratio` is the ratio of geometric weights, or 1 for other schedules.
     """
 
     update: Update
@@ -93,12 +93,12 @@ class TwoActionProblem:
 
     @property
     def kind(self) -> type[TwoActionProcess]:
-        """The class that makes the steps of this update."""
+        """The class of processes for this update."""
         return PROCESSES.get(type(self.update), FloatProcess)
 
     @property
     def has_float_weight(self) -> bool:
-        """Whether eta is in the range in which the bounds, which are floats, can be computed."""
+        """Whether eta is in the range in which the bounds can be computed as floats."""
         return Fraction(1, 10**150) <= self.eta <= 10**150
 
     @property
@@ -107,7 +107,7 @@ class TwoActionProblem:
         return self.kind is DirectProcess and self.schedule == "inverse-sqrt"
 
     def weights(self, first: int = 1) -> Iterator[Any]:
-        """Yield the weights from update `first` on, without end, in the process's arithmetic."""
+        """Yield the weights of all steps from step `first` in the arithmetic of the process."""
         floats, rational = self.kind is FloatProcess, self.kind is DirectProcess
         if floats and _log(self.eta) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
@@ -127,8 +127,8 @@ class TwoActionProblem:
     def require_resolved(self, n: int) -> None:
         """Raise `OutOfReach` if the last of `n` forward steps in floats is too short.
 
-        Too short is a step that would change a softmax policy, at the start, by less than 2500
-        times `TIE`.
+        A step is too short if it would change the initial softmax policy by less than 2500 times
+        `TIE`.
         """
         if self.kind is not FloatProcess or n == 0:
             return
@@ -142,26 +142,26 @@ class TwoActionProblem:
             )
 
     def process(self) -> TwoActionProcess:
-        """Return the process at its start, at the current precision."""
+        """Return the process in its initial state at the current precision."""
         return self.kind.at_start(self)
 
     def batch(self, count: int) -> BatchedProcess:
-        """Return `count` such processes at their start, at the current precision."""
+        """Return a batch of `count` processes in their initial state at the current precision."""
         first = self.process()
         if isinstance(first, FloatProcess):
             return FloatBatch(first, np.tile(first.theta, (count, 1)))
         return BatchedProcess([first, *(self.process() for _ in range(count - 1))])
 
     def step_hitting_zero(self) -> float:
-        r"""Return the number of the forward update that makes theta_2 exactly zero, or infinity.
+        r"""Return the number of forward steps after which theta_2 is exactly zero, or infinity.
 
-        Only escort updates can do that, and only the first and the second step are tested. The
-        first one multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x` (with the factor
-        dropped, :math:`p` is replaced by :math:`2^{1/p}`). With :math:`p = a/b`, the :math:`a`-th
-        power of the subtracted number is rational, so that the test is exact. For p = 2 and the
-        factor kept, both parameters are rational after the first update, and the second one is
-        tested, too. It cannot make a zero if weights decay, since its weight then has a square
-        root.
+        Only escort updates can make theta_2 zero, and only the first and the second step are
+        tested. The first step multiplies :math:`\theta_2` by :math:`1 - \eta\,p\,c_2\,x` (with the
+        factor dropped, :math:`p` is replaced by :math:`2^{1/p}`). With :math:`p = a/b`, the
+        :math:`a`-th power of the subtracted number is rational, so that the test is exact. For p =
+        2 and the factor kept, both parameters are rational after the first step, and the second
+        step is also tested. The second step cannot make theta_2 zero if weights decay, because its
+        weight then has a square root.
         """
         if self.kind is not EscortProcess:
             return math.inf
@@ -178,12 +178,12 @@ class TwoActionProblem:
 
 
 def _log(x: Fraction) -> float:
-    """Return the logarithm of a fraction whose terms may exceed the range of floats."""
+    """Return the logarithm of a fraction with terms that may exceed the range of floats."""
     return math.log(x.numerator) - math.log(x.denominator)
 
 
 def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:
-    """Yield a weight, then the previous one times the ratio; floats end at infinity."""
+    """Yield a weight, then the previous weight times the ratio; floats end at infinity."""
     while True:
         yield weight
         weight = weight * ratio
@@ -202,19 +202,19 @@ def parse_problem(
     Parameters
     ----------
     update : str or Update
-        A name or an update. `p` and `factor` are used for a bare name only: an escort update given
-        as an object, or as in ``pg-es factor=drop``, has its own.
+        A name or an update. `p` and `factor` are used only for a name without options: an escort
+        update that is an object or a name such as ``pg-es factor=drop`` has its own options.
     eta : int, Fraction, str or float
-        The weight, or the first one: positive, and read exactly ("0.3" and 0.3 are 3/10).
+        The constant or first weight, which is positive and read exactly ("0.3" and 0.3 are 3/10).
     schedule : {"constant", "inverse-sqrt", "geometric:c"}
-        Weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, as in "geometric:1.1";
-        t = 1, 2, ... counts the updates of both phases.
+        The weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, as in
+        "geometric:1.1"; t = 1, 2, ... counts the steps of both phases.
     p : int, Fraction, str or float
         The exponent of the escort update, at least 1.
     factor : {"keep", "drop"}
-        Whether the escort gradient has its factor p / norm.
+        Whether the escort gradient has the factor p / norm.
     start : int, Fraction, str or float
-        The first pi(a_1), in (0, 1); for `di` in [0, 1].
+        The initial pi(a_1), in (0, 1) or, for `di`, in [0, 1].
     """
     chosen = as_update(update)
     by_name = isinstance(update, str) and "=" not in update
@@ -257,40 +257,40 @@ def parse_problem(
 
 
 class TwoActionProcess(ABC):
-    """A two-action policy under forward and backward updates."""
+    """A two-action policy that takes forward and backward steps."""
 
     @classmethod
     def at_start(cls, problem: TwoActionProblem) -> TwoActionProcess:
-        """Return the process of a problem at its start."""
+        """Return the process of a problem in its initial state."""
         return cls(problem.start)  # type: ignore[call-arg]
 
     @abstractmethod
     def forward(self, w: Any) -> None:
-        """Make one update with q = (1, 0) and weight `w`."""
+        """Take one step with q = (1, 0) and weight `w`."""
 
     @abstractmethod
     def backward(self, w: Any) -> None:
-        """Make one update with q = (0, 1) and weight `w`."""
+        """Take one step with q = (0, 1) and weight `w`."""
 
     @abstractmethod
     def sign_of_change(self) -> int:
-        """Return the sign of pi(a_1) - pi_0(a_1), which is proved except by `FloatProcess`."""
+        """Return the sign of pi(a_1) - pi_0(a_1), which is proved except in `FloatProcess`."""
 
     @abstractmethod
     def probability(self) -> float:
         """Return pi(a_1) as a float, for figures."""
 
     def is_fixed_point(self) -> bool:
-        """Return whether no further update changes the policy."""
+        """Return whether the policy is a fixed point, which no further step changes."""
         return False
 
     def remaining_weight_bound(self) -> arb:
-        """Return a proved lower bound on the sum of the backward weights that recovery takes."""
+        """Return a proved lower bound on the sum of the backward weights until recovery."""
         return arb(0)
 
 
 class _LogOddsProcess(TwoActionProcess):
-    """A softmax policy, represented by y = delta - delta_0, which is exactly 0 at the start."""
+    """A softmax policy, represented by y = delta - delta_0, which is exactly 0 initially."""
 
     def __init__(self, start: Fraction) -> None:
         self.origin = (ball(start) / ball(1 - start)).log()
@@ -304,7 +304,7 @@ class _LogOddsProcess(TwoActionProcess):
 
 
 class SoftmaxProcess(_LogOddsProcess):
-    r"""PG-SM: :math:`\delta \pm 2w\,\sigma(\delta)\sigma(-\delta)`."""
+    r"""The PG-SM update :math:`\delta \pm 2w\,\sigma(\delta)\sigma(-\delta)`."""
 
     def _slope(self) -> arb:
         r"""Return :math:`2\,\sigma(\delta)\sigma(-\delta)`."""
@@ -321,7 +321,7 @@ class SoftmaxProcess(_LogOddsProcess):
         r"""Return the time :math:`\int dx/2g` of the flow down to :math:`\max(\delta_0, 0)`.
 
         Here :math:`g(x) = \sigma(x)\sigma(-x)`. A backward step of weight w from :math:`\delta > 0`
-        covers at most w of that time (comparison lemma).
+        covers a time of at most w (comparison lemma).
         """
         here = self.origin + self.y
         goal = self.origin if self.origin > 0 else arb(0)
@@ -329,9 +329,9 @@ class SoftmaxProcess(_LogOddsProcess):
 
 
 class LinkProcess(_LogOddsProcess):
-    r"""The policy gradient of :math:`\pi_\theta(a_1) = F(\theta_1-\theta_2)`, from the median.
+    r"""The policy gradient of :math:`\pi_\theta(a_1) = F(\theta_1-\theta_2)` from probability 1/2.
 
-    `density` is :math:`F'` on :math:`[0, \infty)`, a function from balls to balls.
+    `density` is the function :math:`F'` on :math:`[0, \infty)`, from balls to balls.
     """
 
     def __init__(self, density: Callable[[arb], arb]) -> None:
@@ -346,7 +346,7 @@ class LinkProcess(_LogOddsProcess):
 
 
 class CrossEntropyProcess(_LogOddsProcess):
-    r"""CE and MCE: :math:`\delta + 2w\,\sigma(-\delta)`, :math:`\delta - 2w\,\sigma(\delta)`."""
+    r"""CE and MCE: :math:`\delta + 2w\,\sigma(-\delta)` or :math:`\delta - 2w\,\sigma(\delta)`."""
 
     def forward(self, w: arb) -> None:
         self.y += 2 * w / (1 + (self.origin + self.y).exp())
@@ -355,12 +355,12 @@ class CrossEntropyProcess(_LogOddsProcess):
         self.y -= 2 * w / (1 + (-self.origin - self.y).exp())
 
     def remaining_weight_bound(self) -> arb:
-        r"""Return :math:`y / 2\sigma(\delta)`: no backward step is longer than the first one."""
+        r"""Return :math:`y / 2\sigma(\delta)`: no backward step is longer than the first."""
         return self.y * (1 + (-self.origin - self.y).exp()) / 2
 
 
 class DirectProcess(TwoActionProcess):
-    r"""DI: :math:`\pi(a_1)` changes by :math:`\pm w/2`, clipped to [0, 1]; for rational weights."""
+    r"""DI with rational weights: :math:`\pi(a_1) \pm w/2`, clipped to [0, 1]."""
 
     def __init__(self, start: Fraction) -> None:
         self.start = self.x = start
@@ -385,17 +385,17 @@ class DirectProcess(TwoActionProcess):
 
 
 class EscortProcess(TwoActionProcess):
-    r"""PG-ES in the coordinates :math:`u_a = \theta_a / \theta_{0,a}`, which start at exactly 1.
+    r"""PG-ES in the coordinates :math:`u_a = \theta_a / \theta_{0,a}`, which are initially 1.
 
     With :math:`x_a = \pi_0(a)` and :math:`N = x_1|u_1|^p + x_2|u_2|^p`, the policy is
-    :math:`\pi(a) = x_a|u_a|^p/N`. It is above its start if and only if :math:`|u_1| > |u_2|`. The
-    exact gradient changes :math:`u_a` by
+    :math:`\pi(a) = x_a|u_a|^p/N`. Its probability :math:`\pi(a_1)` exceeds :math:`\pi_0(a_1)` if
+    and only if :math:`|u_1| > |u_2|`. The exact gradient changes :math:`u_a` by
     :math:`w\,\mathrm{sign}(u_a)\,|u_a|^{p-1}\,\frac{p\,c_a}{N}\,\mathrm{adv}(a)` with
-    :math:`c_a = x_a^{1-2/p}\,4^{-1/p}`. The start is
-    :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2.
-    ``factor="drop"`` omits the factor :math:`p/\|\theta\|_p`, as in the paper's appendix. A
-    parameter that becomes exactly 0 stays 0, which is a fixed point of the policy; after
-    `steps_to_zero` forward updates :math:`u_2` is set to zero (`step_hitting_zero`).
+    :math:`c_a = x_a^{1-2/p}\,4^{-1/p}`. The initial parameters are
+    :math:`\theta_0 = ((2x)^{1/p}, (2-2x)^{1/p})`, which is (1, 1) for x = 1/2. ``factor="drop"``
+    omits the factor :math:`p/\|\theta\|_p`, as in the paper's appendix. A parameter that becomes
+    exactly 0 stays 0, and the policy is then a fixed point. The parameter :math:`u_2` is set to
+    zero after `steps_to_zero` forward steps (see `step_hitting_zero`).
     """
 
     def __init__(
@@ -420,7 +420,7 @@ class EscortProcess(TwoActionProcess):
         return cls(problem.start, problem.p, problem.factor, problem.step_hitting_zero())
 
     def _move(self, w: arb) -> None:
-        """Make one forward update of weight `w`, or a backward one if `w` is negative."""
+        """Take one forward step of weight `w`, or a backward step of weight -`w` if `w` < 0."""
         if self.is_fixed_point():
             return
         # sign(u_a) |u_a|^(p-1) = u_a |u_a|^(p-2) makes a step a multiplication, which keeps the
@@ -471,7 +471,7 @@ _VALUES = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 
 class FloatProcess(TwoActionProcess):
-    """Any other update, in floats and by its own steps; it is back at its start within `TIE`."""
+    """Any other update, which takes its own steps in floats and compares policies within `TIE`."""
 
     def __init__(self, update: Update, start: float) -> None:
         self.update, self.unchanged = update, False
@@ -510,13 +510,13 @@ def _step(update: Update, theta: Floats, q: Floats, w: float | Floats) -> Floats
 
 
 class BatchedProcess:
-    """Several processes that make their steps together, each in its own direction."""
+    """Several processes that take steps together, each forward or backward."""
 
     def __init__(self, processes: Sequence[TwoActionProcess]) -> None:
         self.processes = processes
 
     def move(self, forward: Sequence[bool], w: Any) -> None:
-        """Make one step of weight `w` with each process, forward or backward."""
+        """Take one forward or backward step of weight `w` with each process."""
         for process, ahead in zip(self.processes, forward, strict=True):
             (process.forward if ahead else process.backward)(w)
 
@@ -534,20 +534,20 @@ class BatchedProcess:
 
 
 class FloatBatch(BatchedProcess):
-    """Several `FloatProcess`, whose parameters are the rows of one array."""
+    """Several `FloatProcess` objects with parameters in the rows of one array."""
 
     def __init__(self, process: FloatProcess, theta: Floats) -> None:
         self.update, self.start, self.theta = process.update, process.start, theta
         self.unchanged = np.zeros(len(theta), dtype=bool)
 
     def move(self, forward: Sequence[bool], w: float | Floats) -> None:
-        """Make one step with each process; `w` is one weight, or one for each process."""
+        """Take one step with each process; `w` is one weight or an array of weights."""
         before, back = self.theta, np.logical_not(forward)
         self.theta = _step(self.update, before, _VALUES[back.astype(int)], w)
         self.unchanged = back & (before == self.theta).all(axis=-1)
 
     def select(self, mask: NDArray[np.bool_]) -> None:
-        """Keep the processes that a mask selects."""
+        """Remove the processes that a mask does not select."""
         self.theta, self.unchanged = self.theta[mask], self.unchanged[mask]
 
     def signs_of_change(self) -> list[int]:
@@ -571,7 +571,7 @@ PROCESSES: Mapping[type[Update], type[TwoActionProcess]] = {
     updates.CrossEntropy: CrossEntropyProcess,
     updates.ModifiedCrossEntropy: CrossEntropyProcess,
 }
-"""The exact processes by class of update; subclasses of these classes use `FloatProcess`."""
+"""The exact processes by class of update; subclasses of the update classes use `FloatProcess`."""
 
 
 def equivalent_updates() -> list[tuple[str, ...]]:
