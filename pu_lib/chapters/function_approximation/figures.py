@@ -24,7 +24,7 @@ __all__ = [
 
 @styled
 def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
-    """Draw the gap of each update of free scores on the contexts, linear and neural."""
+    """Draw the gap of each update on the contexts, for linear and for neural scores."""
     task = contexts()
     fig, axes = figure(2, 1, height=5.8)
     for name, update in UPDATES.items():
@@ -42,7 +42,7 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
 
 @styled
 def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookFigure:
-    """Draw one run of escort with a network: performance, and scores that cross zero."""
+    """Draw the performance of PG-SM and PG-ES with a network, and PG-ES scores that cross zero."""
     task = contexts()
     fig, (top, bottom) = figure(2, 1, height=3.8, sharex=True)
     for name in ("pg-sm", "pg-es"):
@@ -59,7 +59,7 @@ def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookF
 
 @styled
 def draw_reversal(reversed_steps: int = 100, n_steps: int = 400) -> BookFigure:
-    """Draw linear policies that learn from reversed values first and from true ones later."""
+    """Draw linear policies that learn first from reversed values and then from true values."""
     task = contexts()
     model = linear(task.features, 3)
     fig, ax = figure(height=3.3)

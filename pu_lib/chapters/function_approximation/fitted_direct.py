@@ -1,7 +1,7 @@
-r"""The direct parametrization beyond tables: two fits, and the error bound of the first.
+r"""The direct parametrization beyond tables: two fits and an error bound.
 
 A model has scores :math:`f(s,\cdot)`, and the policy is their projection. A step of `di` is
-:math:`\mathrm{Proj}_\Delta(\pi+\eta q)`. A model can be fitted at two places.
+:math:`\mathrm{Proj}_\Delta(\pi+\eta q)`. A model can be fitted in two ways.
 
 - *Before the projection:* fit the scores to :math:`\pi+\eta q`. This is policy mirror descent with
   a general parametrization (Alfano, Yuan and Rebeschini, 2023) for the Euclidean mirror map.
@@ -15,26 +15,28 @@ A model has scores :math:`f(s,\cdot)`, and the policy is their projection. A ste
 *Then* :math:`\|v_\star-v_{t+1}\|_\infty\le\gamma\|v_\star-v_t\|_\infty+\frac1{\eta_t}
 +\frac{\varepsilon_t}{1-\gamma}`.
 
-*Proof.* By definition :math:`f_t=\pi_t+\eta_t(q_t+e_t)`: for any model the step is that of `di`
-with the values :math:`\hat q=q_t+e_t`. A projection maximises
-:math:`\eta_t\langle\hat q,p\rangle-\frac12\|p-\pi_t\|^2`, so that with p the greedy policy of
-:math:`q_t`, and with :math:`p=\pi_t`,
+*Proof.* By definition :math:`f_t=\pi_t+\eta_t(q_t+e_t)`, so for any model the step is the step of
+`di` with the values :math:`\hat q=q_t+e_t`. The projection maximises
+:math:`\eta_t\langle\hat q,p\rangle-\frac12\|p-\pi_t\|^2`. The greedy policy p of :math:`q_t` and
+the policy :math:`p=\pi_t` therefore satisfy, respectively,
 
 .. math:: \langle\hat q,p-\pi_{t+1}\rangle\le\tfrac1{2\eta_t}\|p-\pi_t\|^2\le\tfrac1{\eta_t},
    \qquad\langle\hat q,\pi_{t+1}-\pi_t\rangle\ge0.
 
 The inner products of two distributions with :math:`e_t` differ by at most :math:`\varepsilon_t`.
-The second inequality gives :math:`\langle q_t,\pi_{t+1}\rangle\ge v_t-\varepsilon_t`, hence,
-applied repeatedly along :math:`\pi_{t+1}`, :math:`v_{t+1}\ge
-T_{t+1}v_t-\frac{\gamma\varepsilon_t}{1-\gamma}` with :math:`T_{t+1}` the Bellman operator of
-:math:`\pi_{t+1}`. The first gives :math:`T_{t+1}v_t\ge Tv_t-\frac1{\eta_t}-\varepsilon_t`, and T is
-a contraction with fixed point :math:`v_\star`. Add the two. ∎
+Let :math:`T_{t+1}` be the Bellman operator of :math:`\pi_{t+1}`. The second inequality gives
+:math:`\langle q_t,\pi_{t+1}\rangle\ge v_t-\varepsilon_t`, and repeated application of
+:math:`T_{t+1}` gives :math:`v_{t+1}\ge T_{t+1}v_t-\frac{\gamma\varepsilon_t}{1-\gamma}`. The first
+inequality gives :math:`T_{t+1}v_t\ge Tv_t-\frac1{\eta_t}-\varepsilon_t`, and the Bellman optimality
+operator T is a contraction with fixed point :math:`v_\star`. The sum of the two bounds is the
+claim. ∎
 
 If the weights grow, the middle term vanishes, and the *error floor*
-:math:`\varepsilon/(1-\gamma)^2` remains. Fitted before the projection, :math:`e_t` is the model's
-error in :math:`\pi_t/\eta_t+q_t`: it is :math:`O(1/\eta_t)` if the model represents the values.
-Fitted after the projection, :math:`e_t` contains the part that the projection has cut off, which is
-of the size of the values, so the floor is trivial.
+:math:`\varepsilon/(1-\gamma)^2` remains. If the model is fitted before the projection, :math:`e_t`
+is the model's error in :math:`\pi_t/\eta_t+q_t`, which is :math:`O(1/\eta_t)` if the model
+represents the values. If the model is fitted after the projection, :math:`e_t` contains the
+difference between :math:`\pi_t+\eta_tq_t` and its projection. Divided by :math:`\eta_t`, this
+difference has the size of the values, so the floor is trivial.
 """
 
 from __future__ import annotations
@@ -61,9 +63,9 @@ class FittedRun:
     r"""A run of the fitted direct parametrization.
 
     `performance` is 0 for the uniform policy and 1 for the optimum. `gaps` are the largest
-    distances of the values from the optimal ones. `bounds` are the theorem's bounds on them,
-    starting from the first gap. These three have shape (T + 1,). `errors`, of shape (T,), has the
-    error :math:`\varepsilon_t` of each fit in the unit of the values.
+    distances of the values from the optimal values. `bounds` are the theorem's bounds on the gaps;
+    the first bound is the first gap. These three arrays have shape (T + 1,). `errors` has shape
+    (T,) and contains the error :math:`\varepsilon_t` of each fit in the unit of the values.
     """
 
     performance: Floats
@@ -73,7 +75,7 @@ class FittedRun:
 
 
 def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
-    r"""Return :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)`, the bound on the next gap."""
+    r"""Return the bound :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)` on the next gap."""
     return discount * gap + 1.0 / eta + error / (1.0 - discount)
 
 
@@ -91,8 +93,8 @@ def fitted_run(
 ) -> FittedRun:
     """Run the direct parametrization with a linear model that is fitted by least squares.
 
-    The first `reversed_steps` updates use -q, and the bound starts after them. `features` replace
-    those of the task.
+    The first `reversed_steps` steps use -q, and the bound equals the gap until these steps end.
+    `features` replace the features of the task.
     """
     if place not in get_args(Place):
         raise ValueError(f"place: expected one of {get_args(Place)}, got {place!r}.")
@@ -117,12 +119,12 @@ def fitted_run(
 
 
 def _gap(task: Task, evaluation: Evaluation) -> float:
-    """Return the largest distance of a policy's values from the optimal ones."""
+    """Return the largest distance of a policy's values from the optimal values."""
     return float(np.max(task.mdp.optimal().v - evaluation.v))
 
 
 def _fit_matrix(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats:
-    """Return the matrix that maps targets of all states to fitted scores."""
+    """Return the matrix that maps the targets of all states to the fitted scores."""
     inputs = np.column_stack([np.ones(task.mdp.n_states), features])
     solved = np.zeros((inputs.shape[1], task.mdp.n_states))
     solved[:, live] = np.linalg.pinv(inputs[live])
@@ -130,15 +132,15 @@ def _fit_matrix(task: Task, features: Floats, live: NDArray[np.bool_]) -> Floats
 
 
 def _largest_range(errors: Floats) -> float:
-    """Return the largest difference between two actions of a state."""
+    """Return the largest difference between the errors of two actions at a state."""
     return float(np.max(errors.max(axis=1) - errors.min(axis=1)))
 
 
 def greedy_fit(task: Task) -> float:
     """Return the performance of the projected least-squares fit of an optimal policy.
 
-    Fitting after the projection can only converge to this policy as the weights grow, because the
-    target is then the optimal policy itself.
+    It is the only possible limit of the fit after the projection as the weights grow, because the
+    target is then an optimal policy.
     """
     fit = _fit_matrix(task, task.features, ~task.mdp.terminal)
     return task.mdp.normalised_performance(project_simplex(fit @ task.mdp.optimal().policy))

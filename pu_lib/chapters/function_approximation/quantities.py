@@ -1,37 +1,39 @@
 r"""The five updates with function approximation (paper, section 3.6).
 
-Scores :math:`f_\theta(s,\cdot)` come from a model with parameters :math:`\theta` shared by the
-states. An update that moves the tabular parameters of a state by the direction
-:math:`g(s,\cdot) = U(f, q) - f` moves the model by the chain rule,
+The scores :math:`f_\theta(s,\cdot)` are the output of a model with parameters :math:`\theta` that
+all states share. If the tabular step of an update changes the scores of a state by
+:math:`g(s,\cdot) = U(f, q) - f`, the chain rule changes the parameters of the model to
 
-.. math:: \theta' = \theta + \eta \sum_s d(s) \sum_a g(s,a)\, \nabla_\theta f_\theta(s,a),
+.. math:: \theta' = \theta + \eta \sum_s d(s) \sum_a g(s,a)\, \nabla_\theta f_\theta(s,a).
 
-one vector-Jacobian product, which the library `autograd` takes. For `pg-sm`, `pg-es` and `ce` this
-is the gradient of an objective of the policy. For `mce` with three actions or more it is not the
-gradient of anything, already in the table: for actions b and c other than :math:`a_q`,
+The sum is one vector-Jacobian product, which the library `autograd` computes. For `pg-sm`, `pg-es`
+and `ce` it is the gradient of an objective of the policy. For `mce` with three or more actions it
+is not the gradient of any function, even in a table: for actions b and c other than :math:`a_q`,
 :math:`\partial_b g_c = -\pi(a_q)\pi(b)/(|A|-1)`, which is not symmetric in b and c. An
-implementation keeps the direction fixed while it differentiates the scores.
+implementation treats the direction as a constant while it differentiates the scores.
 
-**Escort does not sharpen.** The escort policy is the same for f and for cf. A softmax policy with
-linear scores becomes deterministic as its weights grow; a linear escort policy is deterministic
-only where the scores of all other actions are exactly zero, and a linear function that vanishes at
-more states than it has features (in general position) vanishes everywhere.
+**Scaling the scores does not sharpen an escort policy.** The escort policy is the same for f and
+for cf. A softmax policy with linear scores becomes deterministic as its parameters grow. A linear
+escort policy is deterministic at a state only if the scores of all other actions are exactly zero.
+A linear function that vanishes at more states than it has features (in general position) vanishes
+everywhere.
 
-**Sparsemax.** The policy :math:`\mathrm{Proj}_\Delta(f)` has the Jacobian :math:`\mathrm{diag}(1_S)
-- 1_S 1_S^\top/|S|` with S its support: zero in the rows and columns of the other actions. In a
-table more is true: *following the gradient, whatever the values and weights, no action ever returns
-to the support.* Write :math:`f_a - \tau` for the probabilities on S, so that :math:`\sum_S f = 1 +
-|S|\tau` and :math:`f_a \le \tau` off S. A step keeps :math:`\sum_S f` and the scores off S. Let
-:math:`\tau'` be the threshold, :math:`S' \subseteq S` the support of the new scores restricted to
-S. Those that leave have :math:`f'_a \le \tau'`, so :math:`1 + |S|\tau = \sum_S f' \le 1 + |S'|\tau'
-+ (|S| - |S'|)\tau'`, that is :math:`\tau' \ge \tau`, and the scores off S stay below the threshold.
-With shared parameters scores off the support move when other states do, by accident.
+**Sparsemax.** The policy :math:`\mathrm{Proj}_\Delta(f)` with support S has the Jacobian
+:math:`\mathrm{diag}(1_S) - 1_S 1_S^\top/|S|`, which is zero in the rows and columns of the other
+actions. In a table a stronger statement is true: *under gradient steps with any values and weights,
+no action ever returns to the support.* The probabilities on S are :math:`f_a - \tau`, so
+:math:`\sum_S f = 1 + |S|\tau`, and :math:`f_a \le \tau` off S. A step changes neither
+:math:`\sum_S f` nor the scores off S. Let :math:`\tau'` be the threshold and :math:`S' \subseteq S`
+the support of the new scores restricted to S. The actions in S but not in :math:`S'` have
+:math:`f'_a \le \tau'`, so :math:`1 + |S|\tau = \sum_S f' \le 1 + |S'|\tau' + (|S| - |S'|)\tau'`.
+Hence :math:`\tau' \ge \tau`, and the scores off S stay at or below the threshold. If states share
+parameters, the updates of other states can change the scores off the support.
 
-**Direct parametrization.** It needs a projection *in the space of functions*: fit the
-scores to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`, state by state. In a table the fit is exact
-and gives `di` back; `fitted_direct` fits a linear model by least squares, which then misses
-its targets. The module `pu_lib.chapters.function_approximation.fitted_direct` fits before the
-projection instead, with a bound.
+**Direct parametrization.** It needs a projection *in the space of functions*, which fits the
+scores of all states to :math:`\mathrm{Proj}_\Delta(\pi + \eta d q)`. In a table the fit is exact,
+and the result is `di`. `fitted_direct` fits a linear model by least squares, which cannot reach its
+targets exactly. The module `pu_lib.chapters.function_approximation.fitted_direct` fits before the
+projection instead and computes an error bound.
 """
 
 from __future__ import annotations
@@ -81,8 +83,8 @@ __all__ = [
 class ScoreModel:
     """A differentiable model of the scores of all states.
 
-    `apply`, written with autograd, maps flat parameters to scores of shape (n_states, n_actions).
-    With the parameters `initial` every score is near the requested offset.
+    `apply` is written with autograd and maps flat parameters to scores of shape
+    (n_states, n_actions). `initial` contains the initial parameters.
     """
 
     name: str
@@ -91,7 +93,10 @@ class ScoreModel:
 
 
 def linear(features: Floats, n_actions: int, offset: float = 0.0) -> ScoreModel:
-    """Return scores linear in a constant and the features; all are equal to the offset at first."""
+    """Return a model of scores that are linear in the features and a constant.
+
+    All initial scores equal the offset.
+    """
     inputs = np.column_stack([np.ones(len(features)), features])
     start = np.zeros((inputs.shape[1], n_actions))
     start[0] = offset
@@ -105,9 +110,9 @@ def linear(features: Floats, n_actions: int, offset: float = 0.0) -> ScoreModel:
 def neural(
     features: Floats, n_actions: int, offset: float = 0.0, hidden: int = 16, seed: int = 0
 ) -> ScoreModel:
-    """Return the scores of a network with one hidden layer of tanh units.
+    """Return a model of scores by a network with one hidden layer of tanh units.
 
-    The output biases start at the offset and the output weights near zero.
+    The initial output biases are near the offset, and the initial output weights are near zero.
     """
     k = features.shape[1]
     rng = np.random.default_rng(seed)
@@ -124,17 +129,17 @@ def neural(
 
 
 # Escort may amplify a difference in the last bit of a score until two runs diverge. NumPy's tanh
-# and the matrix products of BLAS differ in the last bit between processors; plain sums and products
-# do not.
+# and the matrix products of BLAS differ in the last bit between processors, but plain sums and
+# products do not differ.
 
 
 def _matmul(rows: Floats, matrix: Floats) -> Floats:
-    """Multiply two matrices, adding in the order of the rows."""
+    """Return the product of two matrices, with the terms added in a fixed order."""
     return np.asarray((rows[:, :, np.newaxis] * matrix).sum(axis=1))
 
 
 def _affine_map(rows: Floats, weights: Floats) -> Floats:
-    """Multiply rows by all weights but the first row, and add the first row."""
+    """Return the product of rows and all weights except the first row, plus the first row."""
     return np.asarray(_matmul(rows, weights[1:]) + weights[0])
 
 
@@ -154,7 +159,10 @@ def _weights_vjp(cotangent: Floats, rows: Floats) -> Floats:
 
 
 def _tanh_by_doubling(x: Floats) -> Floats:
-    """Return tanh x to 1e-14, by applying tanh 2y = 2 tanh y / (1 + tanh^2 y) twelve times."""
+    """Return tanh x with an error of about 1e-14, from twelve doublings of the argument.
+
+    A doubling is tanh 2y = 2 tanh y / (1 + tanh^2 y).
+    """
     y = x / 4096
     t = y * (1 - y * y / 3)
     for _ in range(12):
@@ -162,7 +170,8 @@ def _tanh_by_doubling(x: Floats) -> Floats:
     return t
 
 
-# One node each in autograd's graph, because autograd's run time is proportional to the nodes.
+# Each function is one node in autograd's graph, because autograd's run time is proportional to the
+# number of nodes.
 _tanh: Callable[[Any], Any] = primitive(_tanh_by_doubling)
 _product: Callable[[Any, Any], Any] = primitive(_matmul)
 _affine: Callable[[Any, Any], Any] = primitive(_affine_map)
@@ -184,7 +193,7 @@ defvjp(
 
 @dataclass(frozen=True)
 class Task:
-    """A process with a known optimum, and features of its states.
+    """A process with a known optimum and with features of its states.
 
     `features` has shape (n_states, n_features) and includes the terminal state.
     """
@@ -194,7 +203,7 @@ class Task:
     features: Floats
 
     def models(self, offset: float = 0.0) -> tuple[ScoreModel, ScoreModel]:
-        """Return a linear and a neural model for this task."""
+        """Return a linear and a neural model of the scores for this task."""
         n = self.mdp.n_actions
         return linear(self.features, n, offset), neural(self.features, n, offset)
 
@@ -207,7 +216,8 @@ def contexts(n_contexts: int = 30, n_actions: int = 3, seed: int = 1) -> Task:
     rng = np.random.default_rng(seed)
     features = rng.uniform(-1, 1, (n_contexts, 2))
     angles = 2 * np.pi * np.arange(n_actions) / n_actions
-    # Rounded because the last digits of a cosine and of a product depend on the processor.
+    # The rewards are rounded because the last digits of a cosine and of a product depend on the
+    # processor.
     rewards = np.round(features @ np.stack([np.cos(angles), np.sin(angles)]), 12)
     transitions = np.zeros((n_contexts + 1, n_actions, n_contexts + 1))
     transitions[:, :, -1] = 1.0
@@ -238,15 +248,15 @@ def chain_with_features(n_states: int = 6) -> Task:
 class Learning:
     """A run with function approximation.
 
-    `performance`, of shape (T + 1,), is 0 for the uniform policy and 1 for the optimum;
-    `crossings`, of shape (T,), counts the scores that changed sign in each step.
+    `performance` has shape (T + 1,) and is 0 for the uniform policy and 1 for the optimum.
+    `crossings` has shape (T,) and counts the scores that changed sign in each step.
     """
 
     performance: Floats
     crossings: NDArray[np.int_]
 
     def losing_steps(self, least: float = 1e-3) -> NDArray[np.bool_]:
-        """Return which steps lose more than `least` of the performance."""
+        """Return whether each step decreases the performance by more than `least`."""
         return np.asarray(-np.diff(self.performance) > least)
 
 
@@ -260,7 +270,7 @@ def learn(
 ) -> Learning:
     """Run an update through a model of the scores, with exact values at every step.
 
-    Every state has weight eta / n_states. The first `reversed_steps` updates use -q.
+    Every nonterminal state has weight eta / n_states. The first `reversed_steps` steps use -q.
     """
     update = as_update(update)
     if update.parametrization == "direct":
@@ -294,8 +304,8 @@ def fitted_direct(
 ) -> Learning:
     r"""Run `di` with a linear model fitted to :math:`\mathrm{Proj}_\Delta(\pi + \eta q)`.
 
-    The fit is least squares over the states, so with one-hot features this is the tabular `di`. The
-    first `reversed_steps` updates use -q. Crossings are not counted.
+    The fit is by least squares over the states, so the run is the tabular `di` if the features are
+    one-hot. The first `reversed_steps` steps use -q. Crossings are not counted.
     """
     mdp, x = task.mdp, task.features if features is None else features
     inputs = np.column_stack([np.ones(len(x)), x])
@@ -314,27 +324,27 @@ def fitted_direct(
 
 
 class Sparsemax(Update):
-    """Gradient ascent on scores that are projected on the simplex (Martins and Astudillo)."""
+    """Gradient ascent on scores that are projected onto the simplex (Martins and Astudillo)."""
 
     name = "sparsemax"
 
     @property
     def kernel(self) -> Kernel | None:
-        """One step at one state in plain arithmetic."""
+        """The function that performs one step at one state in plain arithmetic."""
         return _sparsemax_kernel
 
     def to_policy(self, theta: Floats) -> Floats:
-        """Return the policy of validated parameters."""
+        """Return the policy for validated parameters."""
         return project_simplex(theta)
 
     def to_parameters(self, pi: Floats) -> Floats:
-        """Return parameters of a validated policy."""
+        """Return parameters for a validated policy."""
         return pi.copy()
 
     def advance(
         self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
     ) -> Floats:
-        """Return the new parameters."""
+        """Return the parameters after one step."""
         support = project_simplex(theta) > 0.0
         mean = np.sum(q * support, axis=-1, keepdims=True) / support.sum(axis=-1, keepdims=True)
         return np.asarray(theta + weight * np.where(support, q - mean, 0.0))
@@ -348,17 +358,18 @@ def _sparsemax_kernel(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_act
 
 
 SPARSEMAX = Sparsemax()
-"""The one instance of `Sparsemax`, which is not registered."""
+"""The only instance of `Sparsemax`, which is not a registered update."""
 
 
 # The best that linear scores can do
 
 
 def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int = 0) -> float:
-    """Return the best performance of a linear policy that a search finds, on a one-step task.
+    """Return the best performance of a linear policy that a search finds on a one-step task.
 
-    The policies are escort policies with p = 2, or softmax policies; the search is BFGS from random
-    starts. The result is a lower bound: 0 is the uniform policy, 1 the optimum.
+    The policies are escort policies with p = 2, or softmax policies if `escort` is false. The
+    search is BFGS from random initial parameters, so the result is a lower bound on the maximum.
+    The uniform policy has performance 0 and the optimum has performance 1.
     """
     from scipy.optimize import minimize  # slow to import
 
@@ -382,7 +393,7 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
 
 
 def sparsemax(z: Any) -> Any:
-    """Return the projection of scores on the simplex, written with autograd."""
+    """Return the projection of scores onto the simplex, written with autograd."""
     z = z - anp.max(z)  # does not change the result, and keeps the digits of large scores
     descending = anp.sort(z)[::-1]
     thresholds = (anp.cumsum(descending) - 1.0) / np.arange(1, len(z) + 1)
@@ -391,26 +402,26 @@ def sparsemax(z: Any) -> Any:
 
 
 def sparsemax_jacobian(z: ArrayLike) -> Floats:
-    r"""Return the closed form :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|`."""
+    r"""Return the Jacobian :math:`\mathrm{diag}(1_S) - 1_S 1_S^\top / |S|` of sparsemax at z."""
     support = (project_simplex(z) > 0.0).astype(np.float64)
     return np.asarray(np.diag(support) - np.outer(support, support) / support.sum())
 
 
 Rationals = list[Any]
-"""Fractions, or `fmpq` of python-flint, which are faster."""
+"""A list of fractions, or of the faster `fmpq` numbers of python-flint."""
 
 
 def exact_projection(z: Rationals) -> Rationals:
-    """Return the projection of rational scores on the simplex: a `di` step of weight zero."""
+    """Return the projection of rational scores onto the simplex, by a `di` step of weight zero."""
     point = list(z)
     kernels.di(point, point, [0] * len(z), 0, 0, len(z))
     return point
 
 
 def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) -> Rationals:
-    """Return rational scores after a step of the update's kernel.
+    """Return the rational scores after one step of the update's kernel.
 
-    The update's policy must be the projection of its scores: `di` or sparsemax.
+    The update must be `di` or sparsemax, because its policy must be the projection of its scores.
     """
     chosen = as_update(update)
     if chosen.kernel is None:
@@ -421,10 +432,10 @@ def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) ->
 
 
 def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
-    """Return the probability of action 1 over time if the better action changes after n updates.
+    """Return the probability of action 1 over time if the better action changes after n steps.
 
-    The updates are sparsemax, `di` and `mce`. Each path has the shape of n with total + 1 times in
-    front.
+    The keys are the names of the updates sparsemax, `di` and `mce`. Each array has the shape of n
+    with a leading axis of total + 1 times.
     """
     ns = np.asarray(n)[..., np.newaxis]
     q = np.stack([np.where(t < ns, [1.0, 0.0], [0.0, 1.0]) for t in range(total)])

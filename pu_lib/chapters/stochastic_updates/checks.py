@@ -1,4 +1,4 @@
-"""Checks of the claims on stochastic and expected updates."""
+"""Checks of the claims about stochastic and expected updates."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ from pu_lib.updates import PAPER, Update, as_update
 Updates = Sequence[str | Update]
 
 POLICY_GRADIENTS = ("pg-sm", "pg-es")
-"""The policy gradients, with steps linear in the values."""
+"""The policy gradients, which have steps that are linear in the values."""
 
 CROSS_ENTROPY = ("ce", "mce")
 
 ROUNDING = 1e-13
-"""Tolerance between two sums of a few numbers of order one."""
+"""Tolerance on the difference between two sums of a few numbers of order one."""
 
 LAWS = (
     GAMBLE,
     Law.of((0.6, (0.0, 1.0)), (0.4, (1.0, 0.0))),
     Law.of((0.9, (1, 1.3)), (0.1, (1, 0))),
 )
-"""Laws with two actions, the second better on average; in the first law it mostly looks worse."""
+"""Laws with two actions, of which the second has the larger mean value.
+
+In the first law the second action usually has the smaller sampled value.
+"""
 
 
 @check(
@@ -61,7 +64,7 @@ LAWS = (
     },
 )
 def policy_gradients_are_unbiased(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
-    """Policy gradients are unbiased under sampled values, by exact sums and in samples."""
+    """The steps of policy gradients are unbiased under sampled values."""
     rng = np.random.default_rng(0)
     for update in map(as_update, updates):
         for draw in range(200):
@@ -90,7 +93,7 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
     },
 )
 def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
-    """The steps of policy gradients for q and for -q cancel."""
+    """The steps of policy gradients for q and -q sum to zero."""
     rng = np.random.default_rng(1)
     for update in map(as_update, updates):
         for draw in range(500):
@@ -111,7 +114,7 @@ def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_
 def greedy_updates_are_asymmetric(
     compare: Recorder, updates: Updates = CROSS_ENTROPY, two: bool = True
 ) -> None:
-    """The steps of CE and MCE for q and -q cancel at one policy only: uniform over two actions."""
+    """The steps of CE and MCE for q and -q cancel only at the uniform policy of two actions."""
     rng, quantity = np.random.default_rng(2), "size of the sum of the steps for q and -q"
     for update in map(as_update, updates):
         for n_actions in (3, 4, 6):
@@ -133,7 +136,10 @@ def greedy_updates_are_asymmetric(
     wrong={"PG-SM": {"updates": ("pg-sm",)}, "DI": {"updates": ("di",)}},
 )
 def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = CROSS_ENTROPY) -> None:
-    """CE and MCE take the same steps for arctan(q) and 1000 q^3, which order actions equally."""
+    """The steps of CE and MCE depend only on the greedy action, not on the gaps.
+
+    The check compares the steps for arctan(q) and 1000 q^3, which give the actions the same order.
+    """
     rng = np.random.default_rng(3)
     for update in map(as_update, updates):
         theta, q = parameters(update, rng.dirichlet(np.ones(4), 5000)), rng.normal(size=(5000, 4))
@@ -144,7 +150,10 @@ def greedy_updates_ignore_gaps(compare: Recorder, updates: Updates = CROSS_ENTRO
 
 
 def is_biased(compare: Recorder, update: str, limit: Callable[[ArrayLike], Floats]) -> None:
-    """With sampled values an update converges to a wrong limit; with averaged ones it does not."""
+    """The update converges to a suboptimal policy under sampled values.
+
+    With averaged values the probability of the best action reaches 0.95.
+    """
     chosen, schedule, n_steps = as_update(update), power_schedule(), 2000
     for law in (GAMBLE, THREE):
         runs = sample_runs(chosen, law, schedule, n_steps)
@@ -152,7 +161,7 @@ def is_biased(compare: Recorder, update: str, limit: Callable[[ArrayLike], Float
         best, target = int(np.argmax(law.mean)), limit(law.greedy)
         uniform = parameters(chosen, np.full(len(target), 1 / len(target)))
         size = float(np.abs(bias(chosen, uniform, law, 1.0)).max())
-        # Sampling error, plus the remaining influence of the start, of order w_T.
+        # The sampling error plus the remaining influence of the initial policy, of order w_T.
         allowed = float(runs.interval()[-1].max() + 5 * schedule(n_steps))
         error = float(np.abs(runs.mean[-1] - target).max())
         at = {"actions": len(target)}
@@ -192,7 +201,10 @@ mce_is_biased = check(
 def sampled_actions_may_trap_di(
     compare: Recorder, rewards: tuple[Number, Number] = ("1/2", 1)
 ) -> None:
-    """If only the action taken is sampled, DI may get stuck, and the mean step of CE is zero."""
+    """If only the action taken is sampled, DI may stop at the worse action.
+
+    The mean step of CE is zero for any positive rewards.
+    """
     probability, steps = stuck_probability(rewards, lambda t: Fraction(1, t + 1))
     stuck = probability if exact(rewards[0]) < exact(rewards[1]) else Fraction(0)
     compare.at_least(
@@ -212,7 +224,7 @@ def sampled_actions_may_trap_di(
 
 
 ROBBINS_MONRO = power_schedule(power=0.75)
-"""Weights (t + 1)^-0.75, which satisfy the Robbins-Monro conditions."""
+"""The weights (t + 1)^-0.75, which satisfy the Robbins-Monro conditions."""
 
 
 @check(
@@ -228,11 +240,11 @@ def direct_is_biased_near_the_boundary_only(
     n_steps: int = 4000,
     inside: float = 50.0,
 ) -> None:
-    """DI is biased near the boundary only, and converges with Robbins-Monro weights."""
+    """DI is biased only near the boundary, and converges with Robbins-Monro weights."""
     update, rng = as_update("di"), np.random.default_rng(4)
     near, outside = [0.05, 0.05, 0.9], [0.0, 0.05, 0.95]
     for draw in range(200):
-        pi = rng.dirichlet(np.full(3, inside))  # concentrates at the middle as `inside` grows
+        pi = rng.dirichlet(np.full(3, inside))  # nearer the uniform policy for larger `inside`
         size = float(np.abs(bias(update, pi, THREE, 0.05)).max())
         compare.equal("bias inside", size, 0, tolerance=1e-14, limit="0", at={"draw": draw})
     for policy in ([0.34, 0.33, 0.33], near, outside):
@@ -260,7 +272,7 @@ WORST_RUN = "better action in the worst run"
 
 
 def _worst_run(update: str | Update, law: Law, weight: float, n_steps: int) -> float:
-    """Return the second action's probability at the end of the worst of 100 runs."""
+    """Return the smallest final probability of the second action in 100 runs."""
     runs = sample_runs(as_update(update), law, lambda _: weight, n_steps)
     return float(runs.policies[-1][:, 1].min())
 
@@ -275,7 +287,7 @@ def _worst_run(update: str | Update, law: Law, weight: float, n_steps: int) -> f
 def softmax_converges_at_constant_rates(
     compare: Recorder, update: str = "pg-sm", n_steps: int = 4000
 ) -> None:
-    """PG-SM finds the better of two actions from samples at every constant weight."""
+    """PG-SM converges to the better of two actions from samples at every constant weight."""
     for weight in (0.05, 0.1, 0.2, 0.5, 1.0):
         least = _worst_run(update, GAMBLE, weight, n_steps)
         compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at={"weight": weight})
@@ -295,17 +307,20 @@ def escort_converges_below_its_threshold(
     n_steps: int = 4000,
     laws: Sequence[Law] = LAWS,
 ) -> None:
-    """PG-ES (p = 2) finds the better of two actions from samples below `escort_threshold`."""
+    """PG-ES with p = 2 converges to the better of two actions if the weight is below a threshold.
+
+    The values are sampled, and the threshold is `escort_threshold`.
+    """
     second, quantity = np.linspace(0.0, 1.0, 41), "least excess of the mean logarithm"
     for (number, law), share in product(enumerate(laws, start=1), shares):
-        weight = share * escort_threshold(law)  # equal to the first k, the squared radius being 2
+        weight = share * escort_threshold(law)  # equals the initial k, as the squared radius is 2
         at = {"law": number, "share": share, "weight": weight}
         least = _worst_run(update, law, weight, n_steps)
         compare.at_least(WORST_RUN, least, 0.9, limit="0.9", at=at)
         if share < 1:
-            # The inequality of the proof on a grid of k from 0 to its first value: the mean change
-            # of log|theta_2/theta_1| is at least linear in k, with equality at the wrong vertex and
-            # the first k.
+            # The inequality of the proof on a grid of k up to its initial value: the mean change in
+            # log|theta_2/theta_1| is at least a linear function of k, with equality at the
+            # suboptimal vertex and the initial k.
             k = weight * np.linspace(0.02, 1.0, 25)[:, np.newaxis]
             floor = k * escort_growth(law, weight, 0.0) / weight
             excess = float((escort_growth(law, k, second) - floor).min())
@@ -324,7 +339,10 @@ def not_every_update_needs_expected_values(
     needing: Updates = tuple(name for name in PAPER if name not in POLICY_GRADIENTS),
     without: Updates = POLICY_GRADIENTS,
 ) -> None:
-    """DI, CE and MCE fail on samples at constant rates; as printed, policy gradients fail, too."""
+    """DI, CE and MCE do not reach the better action from samples at constant weights.
+
+    The printed claim says the same of the policy gradients.
+    """
     # The weights are below the threshold of PG-ES on this law.
     for updates, as_printed in ((needing, False), (without, True)):
         for update, weight in product(map(as_update, updates), (0.05, 0.1)):
@@ -345,9 +363,9 @@ def not_every_update_needs_expected_values(
 def constant_weights_recover_sooner(
     compare: Recorder, schedule: str = "constant", factor: float = 1.0
 ) -> None:
-    """Every update recovers sooner at constant weights than at decaying ones."""
-    # A weight is the rate times the state's share d of the updates. Expected updates allow a
-    # constant rate, off-policy updates keep d from vanishing: together the weight is constant.
+    """Every update recovers in fewer steps with constant weights than with decaying weights."""
+    # A weight w is the learning rate times the state's share d of the updates. Expected updates
+    # allow a constant learning rate, and off-policy updates allow a constant d, so w is constant.
     ns = (10, 100, 1000)
     for update, eta in product(PAPER, ("0.1", "0.5", "1")):
         fast, slow = (counts(ns, update, eta, kind) for kind in (schedule, "inverse-sqrt"))

@@ -1,4 +1,4 @@
-"""Figures of the chapter on stochastic updates: biases, and where sampled updates go."""
+"""The figure of the chapter on stochastic updates: learning from sampled values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["draw_runs"]
 
 @styled
 def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:
-    """Draw the mean probability of the best action under sampled values, with its interval."""
+    """Draw the mean probability of the best action from sampled values with an interval."""
     fig, axes = figure(2, 1, height=5.6, sharex=True)
     for ax, law, caption in zip(
         axes, (GAMBLE, THREE), ("two actions", "three actions"), strict=True

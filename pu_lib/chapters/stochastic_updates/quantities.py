@@ -1,52 +1,57 @@
 r"""Stochastic or expected updates: the five updates with sampled values (paper, section 3.5).
 
-One state, true values :math:`q`, and instead of them independent samples :math:`\hat q_t` with mean
-:math:`q`, drawn from a *law* with finitely many outcomes, so that every expectation below is a
+There is one state with true values :math:`q`. An update uses independent samples :math:`\hat q_t`
+with mean :math:`q`, drawn from a *law* with finitely many outcomes, so every expectation below is a
 finite sum. The *bias* of an update is :math:`E[U(\theta, \hat q)] - U(\theta, q)`. Let :math:`m(a)
-= P(a_{\hat q} = a)`, the law of the sampled greedy action. Robbins-Monro weights are :math:`w_t >
-0` with :math:`\sum w_t = \infty`, :math:`\sum w_t^2 < \infty`.
+= P(a_{\hat q} = a)` be the law of the sampled greedy action. Robbins-Monro weights satisfy
+:math:`w_t > 0`, :math:`\sum w_t = \infty` and :math:`\sum w_t^2 < \infty`.
 
-**Policy gradients** are linear in q: no bias, whatever the law. With two actions and a constant
-weight, sampled values even suffice to converge. Let :math:`\xi = \hat q(2) - \hat q(1)`, bounded,
-of mean :math:`\Delta > 0`.
+**Policy gradients** are linear in q, so they have no bias under any law. With two actions and a
+constant weight they even converge from sampled values. Let :math:`\xi = \hat q(2) - \hat q(1)` be
+bounded with mean :math:`\Delta > 0`.
 
-- `pg-sm`, any weight: :math:`\delta = \theta_2 - \theta_1` moves by :math:`2 w g(\delta) \xi`, with
-  :math:`g = \pi(1)\pi(2)`. For small :math:`\lambda > 0` the variable
-  :math:`M = e^{-\lambda\delta}` has :math:`E[M_{t+1}] \le M_t (1 - c\,w g(\delta_t))`, so it
-  converges; its limit is zero, because a positive limit would keep g away from zero. Hence
-  :math:`\pi_t(2) \to 1` almost surely.
-- `pg-es`, p = 2, up to a threshold: with :math:`k = 2w/\|\theta\|^2` the ratio
-  :math:`M = |\theta_1/\theta_2|` is multiplied by
-  :math:`|1 - k\pi(2)\xi| / |1 + k\pi(1)\xi|`, whose mean logarithm is largest at the wrong vertex,
-  there :math:`-E\log(1+k\xi)`. Where that is negative for the first k, a power of M is a
-  supermartingale and :math:`\pi_t(2) \to 1` almost surely (`escort_threshold`).
+- `pg-sm` converges at any weight. A step changes :math:`\delta = \theta_2 - \theta_1` by
+  :math:`2 w g(\delta) \xi`, with :math:`g = \pi(1)\pi(2)`. For small :math:`\lambda > 0` the
+  variable :math:`M = e^{-\lambda\delta}` satisfies
+  :math:`E[M_{t+1}] \le M_t (1 - c\,w g(\delta_t))`, so M converges. The limit of M is zero, because
+  a positive limit would bound g away from zero. Hence :math:`\pi_t(2) \to 1` almost surely.
+- `pg-es` with p = 2 converges at weights below a threshold. With :math:`k = 2w/\|\theta\|^2` a step
+  multiplies the ratio :math:`M = |\theta_1/\theta_2|` by
+  :math:`|1 - k\pi(2)\xi| / |1 + k\pi(1)\xi|`. The mean logarithm of this factor is largest at the
+  suboptimal vertex, with the value :math:`-E\log(1+k\xi)`. If this value is negative for the
+  initial k, a power of M is a supermartingale and :math:`\pi_t(2) \to 1` almost surely
+  (`escort_threshold`).
 
-**Cross-entropy updates** are biased: :math:`E[\hat a]` has coordinates m, so the mean step of `ce`
-is :math:`w(m - \pi)` and that of `mce` is :math:`w\frac{|A| g_a - \sum_b g_b}{|A|-1}` with
-:math:`g_a = m(a)(1-\pi(a))`. The `ce` steps for q and -q sum to :math:`w(e_{a_q} + e_{a_{-q}} -
-2\pi)`, zero only if :math:`\pi` is one half at two actions; a softmax policy is that only with two
-actions, uniform. With three or more actions the `mce` steps sum to something negative at every
-other action. Under Robbins-Monro weights
+**Cross-entropy updates** are biased. The expected indicator of the sampled greedy action is m, so
+the mean step of `ce` is :math:`w(m - \pi)`, and the mean step of `mce` is
+:math:`w\frac{|A| g_a - \sum_b g_b}{|A|-1}` with :math:`g_a = m(a)(1-\pi(a))`. The `ce` steps for q
+and -q sum to :math:`w(e_{a_q} + e_{a_{-q}} - 2\pi)`. This sum is zero only if :math:`\pi` is one
+half at two actions, and a softmax policy satisfies this condition only if it is the uniform policy
+of two actions. With three or more actions the sum of the `mce` steps is negative at every action
+other than :math:`a_q` and :math:`a_{-q}`. Under Robbins-Monro weights
 
 - `ce` converges almost surely to :math:`\pi = m`, which minimises :math:`\sum_a (\pi(a) - m(a))^2`;
 - `mce` converges almost surely to the policy :math:`\mu` that minimises
   :math:`\sum_a m(a) (1-\pi(a))^2` on the simplex: :math:`\mu(a) = \max(0, 1 - c/m(a))`.
 
-Proof of both. Let :math:`\pi^\star` be the limit named and :math:`L(\theta) = \log\sum_a
-e^{\theta_a} - \sum_a \pi^\star(a)\theta_a`, which is :math:`KL(\pi^\star \| \pi)` plus a constant,
-smooth and convex, with gradient :math:`\pi - \pi^\star`. The mean step F has :math:`\langle\nabla
-L, F\rangle = -\|\pi - m\|^2` under `ce` and :math:`\le -\frac{|A|}{|A|-1}\sum_a
-m(a)(\pi(a)-\mu(a))^2` under `mce` (first-order optimality of :math:`\mu`). Steps are bounded, so
-:math:`E[L_{t+1}] \le L_t - w_t D_t + C w_t^2`: by Robbins and Siegmund :math:`L_t` converges and
-:math:`\sum w_t D_t < \infty`, hence :math:`D_t \to 0` along a subsequence, there :math:`L_t` tends
-to its minimum, and so does the whole sequence.
+The proof is the same for both limits. Let :math:`\pi^\star` be the limit and :math:`L(\theta) =
+\log\sum_a e^{\theta_a} - \sum_a \pi^\star(a)\theta_a`. This function is
+:math:`KL(\pi^\star \| \pi)` plus a constant; it is smooth and convex and has the gradient
+:math:`\pi - \pi^\star`. The mean step F satisfies :math:`\langle\nabla L, F\rangle = -\|\pi -
+m\|^2` under `ce` and :math:`\langle\nabla L, F\rangle \le -\frac{|A|}{|A|-1}\sum_a
+m(a)(\pi(a)-\mu(a))^2` under `mce`, by first-order optimality of :math:`\mu`. Let :math:`D_t` be the
+negative of this bound at step t. Steps are bounded, so :math:`E[L_{t+1}] \le L_t - w_t D_t + C
+w_t^2`. By the theorem of Robbins and Siegmund :math:`L_t` converges and :math:`\sum w_t D_t <
+\infty`, hence :math:`D_t \to 0` along a subsequence. Along this subsequence :math:`L_t` tends to
+its minimum, so the whole sequence does.
 
 **Direct parametrization** has no bias unless a sampled step reaches the boundary. Under
-Robbins-Monro weights it converges almost surely to an optimal policy: the projection contracts, so
-:math:`E\|\pi_{t+1} - \pi^\star\|^2 \le \|\pi_t - \pi^\star\|^2 - 2 w_t (v^\star - v_t) + w_t^2
-E\|\hat q\|^2`. This needs a sample of *every* action with bounded variance. If only the action
-taken is sampled, with :math:`\hat q = \mathbb 1_{a = A}\, r/\pi(A)`, an action of probability zero
-is never tried again, and `di` stays at a wrong vertex with positive probability.
+Robbins-Monro weights it converges almost surely to an optimal policy: the projection does not
+increase distances, so :math:`E\|\pi_{t+1} - \pi^\star\|^2 \le \|\pi_t - \pi^\star\|^2 - 2 w_t
+(v^\star - v_t) + w_t^2 E\|\hat q\|^2`. This result needs a sample of *every* action with bounded
+variance. If only the action taken is sampled, with :math:`\hat q = \mathbb 1_{a = A}\, r/\pi(A)`,
+an action of probability zero is never sampled again, and `di` stays at a suboptimal vertex with
+positive probability.
 """
 
 from __future__ import annotations
@@ -90,10 +95,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 Schedule = Callable[[int], float]
-"""Maps the step t = 0, 1, ... to its weight."""
+"""A function that returns the weight of the step t = 0, 1, ..."""
 
 LEVEL = 0.999
-"""The confidence level of intervals, for each coordinate, by the central limit theorem."""
+"""The confidence level of the intervals of each coordinate, which use the central limit theorem."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Law:
 
     @classmethod
     def of(cls, *rows: tuple[float, Sequence[float]]) -> Law:
-        """Return the law with the given pairs (probability, values)."""
+        """Return the law with the given outcomes, as pairs (probability, values)."""
         return cls(np.array([row[1] for row in rows], float), np.array([row[0] for row in rows]))
 
     @property
@@ -136,14 +141,14 @@ class Law:
 
     @property
     def greedy(self) -> Floats:
-        """The distribution m of the sampled greedy action (the first of tied ones)."""
+        """The distribution m of the sampled greedy action, which is the first of tied actions."""
         best = np.argmax(self.outcomes, axis=1)
         return np.asarray(
             np.bincount(best, self.probabilities, minlength=self.outcomes.shape[1]), np.float64
         )
 
     def sample(self, rng: np.random.Generator, n: int) -> Floats:
-        """Draw n outcomes, one a row."""
+        """Draw n outcomes, with one outcome per row."""
         return np.asarray(self.outcomes[self.indices(rng, n)])
 
     def indices(self, rng: np.random.Generator, n: int) -> NDArray[np.intp]:
@@ -153,22 +158,32 @@ class Law:
 
 
 GAMBLE = Law.of((0.75, (1.0, 0.0)), (0.25, (1.0, 5.0)))
-"""A sure 1 against 5 with probability 1/4: the second action is better (5/4) but looks worse."""
+"""A law with a sure value 1 for the first action and 5 with probability 1/4 for the second.
+
+The second action has the larger mean, 5/4, but usually the smaller sampled value.
+"""
 
 THREE = Law.of((0.5, (1.0, 0.0, 0.0)), (0.3, (0.0, 2.0, 0.0)), (0.2, (0.0, 0.0, 4.0)))
-"""Three actions with means 0.5, 0.6, 0.8; a better action is less often the sampled greedy one."""
+"""A law with three actions and means 0.5, 0.6 and 0.8.
+
+The better an action is, the less often it is the sampled greedy action.
+"""
 
 
 def gamble(noise: float) -> Law:
-    """Return a sure 1 against 5/4 plus a noise of mean zero: 15 z/4 with chance 1/4, or -5 z/4."""
+    """Return a law with a sure value 1 for the first action and a noisy 5/4 for the second.
+
+    The noise has mean zero: it is 15 z/4 with probability 1/4 and -5 z/4 otherwise, if z is
+    `noise`.
+    """
     return Law.of((0.75, (1.0, 1.25 * (1 - noise))), (0.25, (1.0, 1.25 * (1 + 3 * noise))))
 
 
 def action_sample_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
-    r"""Return the law of :math:`\mathbb 1_{a=A}\,r(A)/\pi(A)`: only the action taken is sampled.
+    r"""Return the law of :math:`\mathbb 1_{a=A}\,r(A)/\pi(A)` if only the action taken is sampled.
 
-    Its mean is r for every policy with positive entries. If the rewards are positive, the sampled
-    greedy action is the action taken, so the mean step of `ce` is zero for any rewards.
+    The mean of the law is r for every policy with positive entries. If the rewards are positive,
+    the sampled greedy action is the action taken, so the mean step of `ce` is zero.
     """
     policy = np.asarray(pi, dtype=np.float64)
     if np.any(policy <= 0):
@@ -180,20 +195,20 @@ def action_sample_law(pi: ArrayLike, rewards: ArrayLike) -> Law:
 
 
 def bias(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
-    r"""Return :math:`E[U(\theta, \hat q)] - U(\theta, q)`, with the expectation summed exactly."""
+    r"""Return the bias :math:`E[U(\theta, \hat q)] - U(\theta, q)`, summed over the outcomes."""
     return np.asarray(
         _mean_after(update, theta, law, weight) - update.step(theta, law.mean, weight)
     )
 
 
 def mean_step(update: Update, pi: ArrayLike, law: Law, weight: float = 1.0) -> Floats:
-    """Return the expected step of the parameters from the interior policy `pi`, summed exactly."""
+    """Return the expected change in the parameters in one step from the interior policy `pi`."""
     theta = parameters(update, pi)
     return np.asarray(_mean_after(update, theta, law, weight) - theta)
 
 
 def _mean_after(update: Update, theta: ArrayLike, law: Law, weight: float) -> Floats:
-    """Return the expected parameters after a step from `theta`."""
+    """Return the expected parameters after one step from `theta`."""
     steps = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     return np.asarray(law.probabilities @ steps)
 
@@ -206,7 +221,7 @@ def measured_bias(
     n_samples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return the bias in sampled steps and the half-width of its confidence interval."""
+    """Return the bias measured in sampled steps and the half-width of its confidence interval."""
     outcomes = update.step(np.asarray(theta, float)[np.newaxis], law.outcomes, weight)
     steps = outcomes[law.indices(rng, n_samples)]
     return steps.mean(axis=0) - update.step(theta, law.mean, weight), _half_width(steps, axis=0)
@@ -222,15 +237,15 @@ def _half_width(samples: Floats, axis: int) -> Floats:
 
 
 def ce_limit(m: ArrayLike) -> Floats:
-    """Return the almost sure limit of `ce` under Robbins-Monro weights, which is m itself."""
+    """Return m, the almost sure limit of `ce` under Robbins-Monro weights."""
     return np.array(m, dtype=np.float64)
 
 
 def mce_limit(m: ArrayLike) -> Floats:
-    r"""Return the almost sure limit of `mce`: :math:`\mu(a) = \max(0, 1 - c/m(a))`, summing to one.
+    r"""Return :math:`\mu(a) = \max(0, 1 - c/m(a))`, the almost sure limit of `mce`.
 
-    With the entries of m sorted in decreasing order, :math:`c = (k-1)/\sum_{j\le k} 1/m_j` for the
-    largest k such that :math:`m_k > c`.
+    The constant c makes the probabilities sum to one. With the entries of m sorted in decreasing
+    order, :math:`c = (k-1)/\sum_{j\le k} 1/m_j` for the largest k such that :math:`m_k > c`.
     """
     law = np.asarray(m, dtype=np.float64)
     descending = -np.sort(-law)
@@ -243,18 +258,18 @@ def mce_limit(m: ArrayLike) -> Floats:
 
 
 def power_schedule(power: float = 0.6) -> Schedule:
-    """Return the weights (t + 1)^-power, which are Robbins-Monro for a power in (1/2, 1]."""
+    """Return the schedule (t + 1)^-power, which is Robbins-Monro for a power in (1/2, 1]."""
     return lambda t: (t + 1.0) ** -power
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Policies of independent runs at some times.
+    """The policies of independent runs at selected times.
 
     Attributes
     ----------
     times : ndarray of int, shape (n_times,)
-        Numbers of updates before each record.
+        The number of steps before each recorded policy.
     policies : ndarray, shape (n_times, n_runs, n_actions)
         The policy of each run at each time.
     """
@@ -264,7 +279,7 @@ class Runs:
 
     @property
     def mean(self) -> Floats:
-        """The mean policy at each time, shape (n_times, n_actions)."""
+        """The mean policy at each time, as an array of shape (n_times, n_actions)."""
         return np.asarray(self.policies.mean(axis=1))
 
     def interval(self) -> Floats:
@@ -280,10 +295,11 @@ def sample_runs(
     n_runs: int = 100,
     averaged: bool = False,
 ) -> Runs:
-    """Run an update on sampled values from the uniform policy, many runs at once.
+    """Run an update on sampled values in `n_runs` runs from the uniform policy.
 
-    With `averaged` the update uses the mean of all samples so far, as a critic would, instead of
-    the last sample. About 40 times are recorded, evenly spaced in the logarithm.
+    If `averaged` is true, the update uses the mean of all samples up to the current one, like a
+    critic, instead of the current sample. The policies are recorded at up to 41 times,
+    which are roughly evenly spaced on a logarithmic scale.
     """
     rng, n_actions = np.random.default_rng(0), law.outcomes.shape[1]
     times = np.unique(np.r_[0, np.round(np.geomspace(1, n_steps, 40))].astype(int))
@@ -301,12 +317,13 @@ def sample_runs(
 def stuck_probability(
     rewards: Sequence[Number], schedule: Callable[[int], Fraction], max_steps: int = 100
 ) -> tuple[Fraction, int]:
-    r"""Return the probability that `di` moves straight to the first action, and the steps it takes.
+    r"""Return the probability that `di` always takes the first action, and the number of steps.
 
-    Two actions, uniform start, only the action taken is sampled: :math:`\hat q = \mathbb 1_{a=A}
-    r/\pi(A)`. If the first action is always taken, the policy reaches its vertex, where the other
-    action has probability zero and is never sampled again. The probability is zero if this takes
-    more than `max_steps`.
+    The steps are those until the first action has probability one. There are two actions, the
+    initial policy is uniform, and only the action taken is sampled, so :math:`\hat q = \mathbb
+    1_{a=A} r/\pi(A)`. At the vertex of the first action the other action has probability zero and
+    is never sampled again. The result is zero and `max_steps` if the policy does not reach the
+    vertex within `max_steps` steps.
     """
     reward, pi, probability = exact(rewards[0]), Fraction(1, 2), Fraction(1)
     for t in range(max_steps):
@@ -321,12 +338,12 @@ def stuck_probability(
 
 
 def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
-    r"""Return the weight below which sampled PG-ES, p = 2, finds the better of two actions.
+    r"""Return the weight below which sampled PG-ES with p = 2 converges to the better action.
 
-    It is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, where :math:`\xi
-    = \hat q(2) - \hat q(1)` has a positive mean, and at most the weight at which a step can reach
-    zero, :math:`k\max|\xi| = 1`. The default radius :math:`r_0 = \|\theta_0\|_2` is that of the
-    uniform start (1, 1).
+    There are two actions, and :math:`\xi = \hat q(2) - \hat q(1)` has a positive mean. The
+    threshold is :math:`w^\star = k^\star r_0^2/2` with :math:`E\log(1 + k^\star\xi) = 0`, or the
+    weight with :math:`k\max|\xi| = 1`, at which a step can reach zero, if this weight is smaller.
+    The default radius :math:`r_0 = \|\theta_0\|_2` belongs to the initial parameters (1, 1).
     """
     gap, chance = _gap(law), law.probabilities
     # A power of two, so that the division is exact.
@@ -347,17 +364,17 @@ def escort_threshold(law: Law, radius: float = 2.0**0.5) -> float:
 
 
 def _gap(law: Law) -> Floats:
-    """Return the outcomes of q(2) - q(1)."""
+    """Return q(2) - q(1) for each outcome, or raise an error unless the second action is better."""
     if law.outcomes.shape[1] != 2 or law.mean[1] <= law.mean[0]:
         raise ValueError(f"law: expected two actions, the second one better, got {law.mean}.")
     return np.asarray(law.outcomes[:, 1] - law.outcomes[:, 0])
 
 
 def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
-    r"""Return the mean change of :math:`\log|\theta_2/\theta_1|` in a step of sampled PG-ES, p = 2.
+    r"""Return the mean change in :math:`\log|\theta_2/\theta_1|` in one step of sampled PG-ES.
 
-    Here :math:`k = 2w/\|\theta\|^2` must be so small that no step reaches zero, and pi is
-    :math:`\pi(2)`; the two broadcast.
+    The exponent p is 2. The argument k is :math:`2w/\|\theta\|^2` and must be so small that no step
+    reaches zero. The argument pi is :math:`\pi(2)`, and both arguments are broadcast.
     """
     gap, rate = _gap(law), np.asarray(k, dtype=np.float64)[..., np.newaxis]
     second = np.asarray(pi, dtype=np.float64)[..., np.newaxis]
@@ -366,7 +383,7 @@ def escort_growth(law: Law, k: ArrayLike, pi: ArrayLike) -> Floats:
 
 
 def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
-    r"""Return :math:`E[\pi'(2)] - \pi(2)`, the mean change of the *policy*, at each pi(2)."""
+    r"""Return the mean change :math:`E[\pi'(2)] - \pi(2)` in one step, at each pi(2) in `grid`."""
     second = np.asarray(grid, dtype=np.float64)
     theta = parameters(update, np.column_stack([1 - second, second]))
     after = update.policy(update.step(theta[:, np.newaxis], law.outcomes, weight))[..., 1]
@@ -374,5 +391,5 @@ def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
 
 
 def drift_zero(update: Update, law: Law, weight: float) -> float:
-    """Return the pi(2) at which `drift` changes from positive to negative."""
+    """Return the probability pi(2) at which `drift` has a zero in (0.001, 0.999)."""
     return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))
