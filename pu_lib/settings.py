@@ -63,7 +63,7 @@ def did_you_mean(given: object, names: Iterable[str]) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return a text in a normal form for the comparison of names."""
+    """Return text in a normal form for comparing names."""
     return text.strip().casefold().replace("_", "-")
 
 

@@ -70,7 +70,7 @@ def test_table_of_contents_is_in_chapter_order() -> None:
     assert judging == [f"book/{name}" for name in chapters()]
 
 
-def test_start_ipynb_lists_the_chapters_and_runs() -> None:
+def test_start_ipynb_runs_and_lists_the_chapters() -> None:
     text = (ROOT / "start.ipynb").read_text("utf-8")
     assert text == toc.start(), "run tools/toc.py"
     notebook = nbformat.reads(text, 4)

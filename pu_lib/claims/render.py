@@ -39,7 +39,7 @@ def badge(status: Status) -> str:
 
 
 def format_tally(tally: Tally) -> list[str]:
-    """Return the texts of a tally's row in the table with the columns ``_HEAD``."""
+    """Return the cells of a tally's row in the table with columns ``_HEAD``."""
     worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
     sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
     where = format_value({name: _short(entry) for name, entry in worst.instance.items()})

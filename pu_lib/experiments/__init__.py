@@ -1,1 +1,1 @@
-"""The paper's experiments: the compiled Jekyll & Hyde loop, sweeps, statistics of times."""
+"""The paper's experiments: the compiled Jekyll & Hyde loop, sweeps, and timing statistics."""

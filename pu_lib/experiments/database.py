@@ -388,16 +388,16 @@ class Database:
         ------
         DatabaseError
             If the database cannot be written, has runs of this setting with another process or
-            engine, or has different results of these runs.
+            engine, or has different results for these runs.
         """
         setting = _setting(chunk.cell)
         with self._transaction():
             self._add(setting, measured)
 
     def _add(self, setting: _Setting, measured: Any) -> int:
-        """Add runs within a transaction and return the number of runs that were not present.
+        """Add runs within a transaction; return the number of runs that were not already present.
 
-        Raise an error if the database has different results of these runs.
+        Raise an error if the database has different results for these runs.
         """
         if (number := self._find(setting)) is None:
             insert = "INSERT INTO settings (cell, process, engine) VALUES (?, ?, ?)"

@@ -111,7 +111,7 @@ def instances() -> dict[str, FiniteMDP]:
 
 
 def looping_bandit(gap: float = 1.0, discount: float = 0.5) -> FiniteMDP:
-    """Return a process with one state that is never left, and actions with rewards `gap` and 0."""
+    """Return a one-state MDP whose actions have rewards `gap` and 0 and never leave the state."""
     return FiniteMDP(np.ones((1, 2, 1)), [[gap, 0.0]], [1.0], discount)
 
 

@@ -752,7 +752,7 @@ def ce_without_gravity(compare: Recorder, table: Runs = None) -> Status:
 
 @check("sec:cliff/mce-small-rates", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "mce", 20))
 def mce_small_rates(compare: Recorder, table: Runs = None) -> Status:
-    """On the cliff MCE is a bit faster than CE at small rates, and similar at all other rates.
+    """MCE is slightly faster than CE on the cliff at small rates, and similar at all other rates.
 
     Rates of at most 0.1 are small. The time of CE over the time of MCE is above 1 in the geometric
     mean over the small rates at which fewer than half of the runs of each update are censored. At

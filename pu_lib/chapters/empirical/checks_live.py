@@ -180,7 +180,7 @@ def no_projection(eta: float = 0.00316) -> Iterator[Inequality]:
 def still_explores(
     compare: Recorder, one: str = "ce", other: str = "di", table: Runs = None
 ) -> Status:
-    """Under NoExplo CE and MCE still explore at rates at which DI has stopped exploring.
+    """CE and MCE still explore under NoExplo at rates at which DI has stopped exploring.
 
     There are 52 live runs of CE and of DI at the rate 1, otherwise as in `no_projection`. The
     probability of walking is exactly zero in some state at the end of more than nine in ten runs of

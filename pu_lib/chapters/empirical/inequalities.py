@@ -201,7 +201,7 @@ class Inequality:
 
     @property
     def sharpness(self) -> float:
-        """The distance of the nearer end of the interval to the limit, as a share of the limit."""
+        """Distance from the limit to the nearer end of the interval, relative to the limit."""
         low, high = self.interval()
         gap = low - self.limit if self.relation == ">" else self.limit - high
         return gap / abs(self.limit) if self.limit else np.inf

@@ -70,7 +70,7 @@ def constant_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> No
 
 @check("lit:xiao2022/geometric", wrong={"at twice the rate": {"power": 2.0}})
 def growing_steps_obey_xiaos_bound(compare: Recorder, power: float = 1.0) -> None:
-    """The gap satisfies a linear bound if steps grow by 1 / discount (Xiao, theorem 10)."""
+    """The gap satisfies a linear bound if steps grow by a factor 1 / discount (Xiao, thm. 10)."""
     for seed, mdp, name, eta in _random_cases(3, (0.01, *ETAS)):
         growth = mdp.discount ** -np.arange(30, dtype=np.float64)
         gaps, first = _performance_gaps(mdp, name, eta * growth)

@@ -484,7 +484,7 @@ def max_forward_steps(problem: TwoActionProblem, max_steps: int) -> int:
 def count_beyond_reach(
     n: int, problem: TwoActionProblem, strict: bool, max_steps: int = MAX_STEPS
 ) -> int | float:
-    """Return the count from a theorem or in blocks, or raise OutOfReach with the proved bounds."""
+    """Return the count, by a theorem or in blocks, or raise `OutOfReach` with the proved bounds."""
     if problem.step_hitting_zero() <= n:
         return math.inf
     if is_known_without_steps(problem) and problem.kind is DirectProcess:

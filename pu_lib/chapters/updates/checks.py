@@ -236,7 +236,7 @@ def direct_step_is_a_projection(
 
 @check("eq:ce2", wrong={"MCE is the gradient of the cross-entropy": {"update": "mce"}})
 def cross_entropy_step_is_a_gradient(compare: Recorder, update: str = "ce") -> None:
-    r"""The step of CE is :math:`w\nabla\log\pi(a_q)`, so that the two equations for CE agree."""
+    r"""The step of CE is :math:`w\nabla\log\pi(a_q)`, so the two equations for CE agree."""
     rng, chosen = np.random.default_rng(5), as_update(update)
     for draw in range(500):
         k = int(rng.integers(2, 7))
