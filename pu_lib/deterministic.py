@@ -157,7 +157,7 @@ def largest_falls(
 
 
 def _token(update: Update) -> tuple[int, ...]:
-    """Return the static argument for an update's kernel; or raise a `ValueError`."""
+    """Return the static argument for an update's kernel, or raise a `ValueError`."""
     from pu_lib.engine.rows import static_kernel
 
     if update.kernel is None or update.parametrization != "softmax":

@@ -8,8 +8,7 @@ system, and each state is updated with weight :math:`w_t(s) = \eta_t\,d_t(s)`. T
   the exact gradient of the objective;
 - ``"uniform"``: :math:`d_t(s) = 1` at every state;
 - ``mixture(share)``: `share` times the occupancy plus 1 - `share` times the uniform weighting, as
-in
-  off-policy updates.
+  in off-policy updates.
 """
 
 from __future__ import annotations

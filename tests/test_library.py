@@ -92,9 +92,9 @@ def test_trajectory_has_a_one_line_repr_and_converts_to_a_frame():
         (MemoryError(), 2, "error: this needs more memory than there is; make it smaller."),
         (OSError(28, "No space left on device"), 2, "error: [Errno 28] No space left on device"),
         (
-            ModuleNotFoundError("No module named 'numba'", name="numba.core"),
+            ModuleNotFoundError("No module named 'pandas'", name="pandas.core"),
             2,
-            "error: this needs the package numba: pip install 'pu-lib[empirical]'.",
+            "error: this needs the package pandas: pip install 'pu-lib[empirical]'.",
         ),
     ],
     ids=["ctrl-c", "memory", "disk", "missing package"],
