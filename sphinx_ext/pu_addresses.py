@@ -76,6 +76,8 @@ def redirect(app: Sphinx, exception: Exception | None) -> None:
     folder = Path(app.outdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for old, (page, *modules) in table["pages"].items():
+        if f"book/{page}" not in app.env.titles:  # a build of some pages only
+            continue
         places = places_of(app.env, old, modules, table["renamed"])
         address = _address(f"book/{page}", "")
         module = places.get(f"module-pu_lib.{old}", "")
