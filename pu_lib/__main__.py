@@ -8,11 +8,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
 
-COMMANDS = ("bench", "claims", "collect", "domino", "race", "sweep", "unlearn")
+COMMANDS = ("claims", "collect", "domino", "race", "sweep", "unlearn")
 """The subcommands. Each subcommand is a module of `pu_lib.cli` with a function `add_parser`."""
 
-
-MAKE_TARGETS = {"hunt": "search"}
+MAKE_TARGETS = {"bench": "bench", "hunt": "search"}
 """Former subcommands, each with the make target that replaces it."""
 
 
