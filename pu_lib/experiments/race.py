@@ -27,7 +27,7 @@ from pu_lib.experiments.cells import Cell, Chunk, mdp_of, problem_of, read_proce
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import Measured, require_size, run_chunks
+from pu_lib.experiments.sweep import Measured, base_cell, run_chunks
 from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
@@ -235,19 +235,10 @@ def race(
             raise ValueError(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
-    named = read_process(process)
-    cell = Cell(
-        process=named,
-        update=racers[0],
-        step_size=chosen[0],
-        scheme=SCHEMES[scheme],
-        options=options,
-        max_steps=as_int("max_steps", max_steps, low=1),
-        target=named.target if target is None else float(target),
-        seed=as_int("seed", seed, low=0, high=2**63 - 1),
-        experiment="race",
+    named, max_steps = read_process(process), as_int("max_steps", max_steps, low=1)
+    cell = base_cell(
+        named, racers[0], SCHEMES[scheme], options, max_steps, target, seed, experiment="race"
     )
-    require_size(cell)
     found: dict[str, dict[float, Summary]] = {name: {} for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
     for _ in range(1 + _LONGER * (step_sizes is None)):

@@ -37,6 +37,7 @@ from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import (
     PAPER,
     Options,
+    Scheme,
     configured,
     program,
     require_options,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "base_cell",
     "chunks_of",
     "compiled_updates",
     "grid",
@@ -124,23 +126,12 @@ def grid(
         if not as_float("step_sizes", step_size) > 0.0:
             raise ValueError(f"step_sizes: expected finite numbers > 0, got {step_size}.")
     chosen_schemes = [scheme_of(name) for name in _require_once("schemes", schemes)]
-    goal = first.target if target is None else target
+    max_steps = as_int("max_steps", max_steps, low=1, high=_MOST_STEPS)
+    title = experiment or _title(process, first)
     cells = [
-        Cell(
-            process=each,
-            update=chosen[0],
-            step_size=1.0,
-            scheme=chosen_schemes[0],
-            options=options,
-            max_steps=as_int("max_steps", max_steps, low=1, high=_MOST_STEPS),
-            target=float(goal),
-            seed=as_int("seed", seed, low=0, high=2**63 - 1),
-            experiment=experiment or _title(process, first),
-        )
+        base_cell(each, chosen[0], chosen_schemes[0], options, max_steps, target, seed, title)
         for each in _variants(first, process, dict(parameters or {}))
     ]
-    for cell in cells:
-        require_size(cell)
     return chunks_of(
         [
             replace(cell, scheme=scheme, step_size=float(step_size), update=update)
@@ -192,7 +183,37 @@ def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) ->
         yield replace(process, parameters={**process.parameters, **chosen_values})
 
 
-def require_size(cell: Cell) -> None:
+def base_cell(
+    process: Process,
+    update: Update,
+    scheme: Scheme,
+    options: Options,
+    max_steps: int,
+    target: float | None,
+    seed: int,
+    experiment: str,
+) -> Cell:
+    """Return a cell with step size 1; the default of `target` is the target of the process.
+
+    Raises a `ValueError` if the seed is out of range, or if the size of the process differs from
+    the parameters of its domain.
+    """
+    cell = Cell(
+        process=process,
+        update=update,
+        step_size=1.0,
+        scheme=scheme,
+        options=options,
+        max_steps=max_steps,
+        target=float(process.target if target is None else target),
+        seed=as_int("seed", seed, low=0, high=2**63 - 1),
+        experiment=experiment,
+    )
+    _require_size(cell)
+    return cell
+
+
+def _require_size(cell: Cell) -> None:
     """Raise a `ValueError` if the size of a process differs from the parameters of its domain."""
     problem = problem_of(cell, 0)
     sizes = {"n_states": problem.n_states, "n_actions": problem.n_actions}
