@@ -78,9 +78,8 @@ _LARGEST_FACTORS = 4e7  # entries, half a gigabyte
 _SWEEPS = 745.0  # at most, times 1 / (1 - discount): errors shrink by e^-745, the smallest float
 _PARTIAL_SWEEPS = 20  # at most, between two improvements of the policy
 _SPAN_LEFT = 0.2  # of the span of the changes of the first sweep
-_AT_LEAST = (
-    20  # improvements; then they end after the next number with no fewer changes than before
-)
+# After 20 improvements, they end at the tenth in a row without fewer changes than ever before.
+_AT_LEAST = 20
 _SETTLED_AFTER = 10
 _ATTEMPTS = 6  # at a solution of h that satisfies the inequalities, each 100 times as exact
 
