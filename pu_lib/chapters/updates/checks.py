@@ -7,12 +7,25 @@ the limits of large or small weights have their own tolerances.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from flint import arb, ctx
 
+from pu_lib import sparse
 from pu_lib.arrays import Floats
+from pu_lib.chapters.updates.exact_steps import (
+    direction,
+    draws,
+    exact_optimum,
+    exact_values,
+    projected,
+    two_action_path,
+)
 from pu_lib.chapters.updates.quantities import (
     GreedyAlone,
     Network,
@@ -36,6 +49,7 @@ from pu_lib.domains import random_mdp
 from pu_lib.formatting import format_number
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
+from pu_lib.two_action_dynamics import parse_problem
 from pu_lib.updates import Update, advantage, as_update, greedy_mask, make_update, softmax
 
 Step = Callable[[Floats, Floats], Floats]
@@ -533,3 +547,150 @@ def escort_halvings_do_not_slow_down(
         quantity, ratios[1], 1.0, tolerance=0.02, limit="1 up to 0.02", at=at[1], note=details[1]
     )
     compare.report(ratio=ratios[0])
+
+
+# The library
+
+
+def _library_updates() -> dict[str, Update]:
+    """Return the updates with a formula; PG-ES for three exponents, with and without factor."""
+    escort = {
+        f"pg-es p={p} factor={factor}": make_update("pg-es", p=p, factor=factor)
+        for p in (1.5, 2.0, 3.0)
+        for factor in ("keep", "drop")
+    }
+    return {name: as_update(name) for name in ("pg-sm", "di", "ce", "mce", "npg")} | escort
+
+
+@check(
+    "book:library-steps",
+    wrong={
+        "steps 1 % longer for weights above 1000": {"stretch": 1.01, "above": 1e3},
+        "steps longer by 1e-9": {"stretch": 1 + 1e-9},
+        "the factor of PG-ES is p": {"escort_factor": "drop"},
+        "MCE is CE": {"modified": "ce"},
+    },
+)
+def library_computes_the_steps(
+    compare: Recorder,
+    stretch: float = 1.0,
+    above: float = 0.0,
+    escort_factor: str = "",
+    modified: str = "mce",
+) -> None:
+    """The steps of the library equal those of the formulas in 200-bit or rational arithmetic.
+
+    Errors are relative to the largest parameter and the largest step, which are rounded to 53 bits.
+    """
+    for name, update in _library_updates().items():
+        for draw, (pi, q, w) in enumerate(draws(0, 150)):
+            theta = update.parameters(pi)
+            if update.name == "pg-es":
+                theta = theta * np.random.default_rng(draw).choice([-1.0, 1.0], len(theta))
+            found = update.step(theta, q, w)
+            found = theta + (stretch if w > above else 1.0) * (found - theta)
+            if update.name == "di":
+                expected = np.array(projected(theta.tolist(), q.tolist(), w))
+                size = 1.0 + 1e-3 * w * np.abs(q).max()  # the difference of values is rounded
+            else:
+                with ctx.workprec(200):
+                    formula = modified if name == "mce" else update.name
+                    options = dict(update.options)
+                    if update.name == "pg-es" and escort_factor:
+                        options["factor"] = escort_factor
+                    options.pop("ties", None)
+                    rows = direction(formula, theta.tolist(), q.tolist(), **options)
+                    steps = [arb(w) * x for x in rows]
+                    size = np.abs(theta).max() + max(abs(float(x)) for x in steps)
+                    expected = np.array(
+                        [float(arb(x) + y) for x, y in zip(theta.tolist(), steps, strict=True)]
+                    )
+            error = (found - expected) / size
+            where = {"update": name, "draw": draw, "actions": len(q), "weight": w}
+            _compare_with_zero(compare, "relative error of the step", error, where)
+
+
+@check("book:library-counts", wrong={"CE moves as DI": {"cross_entropy": "di"}})
+def library_counts_with_the_steps(compare: Recorder, cross_entropy: str = "ce") -> None:
+    """The exact processes of two actions, which count updates, follow the formulas."""
+    with ctx.workprec(200):
+        for name in ("pg-sm", "pg-es", "di", "ce", "mce"):
+            for weight in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 5)):
+                problem = parse_problem(name, weight)
+                process, found = problem.process(), [0.5]
+                for t, w in enumerate(islice(problem.weights(), 40)):
+                    (process.forward if t < 20 else process.backward)(w)
+                    found.append(process.probability())
+                formula = cross_entropy if name == "ce" else name
+                expected = np.array(two_action_path(formula, 20, 20, weight))
+                where = {"update": name, "weight": str(weight)}
+                error = (np.array(found) - expected) / np.where(expected > 0, expected, 1.0)
+                _compare_with_zero(compare, "relative error of a probability", error, where)
+
+
+@check("book:library-ties", wrong={"the first of them is always chosen": {"ties": "first"}})
+def library_breaks_ties(compare: Recorder, ties: str = "random") -> None:
+    """CE and MCE choose among tied actions with equal frequencies, or leave tied states unchanged.
+
+    The frequencies are compared within five standard deviations of a binomial count.
+    """
+    rows, best = 3000, np.array([0, 2, 4])
+    values = np.array([1.0, 0.0, 1.0, 0.5, 1.0])
+    for name in ("ce", "mce"):
+        theta, q = np.zeros((rows, 5)), np.tile(values, (rows, 1))
+        chosen = make_update(name, ties=ties).step(theta, q, 1.0, seed=2) > 0
+        where = {"update": name}
+        compare.equal("greedy actions in each state", np.ptp(chosen.sum(axis=1)), 0, at=where)
+        away = np.abs(chosen.sum(axis=0)[best] - rows / 3).max()
+        compare.at_most(
+            "distance of a count from one third of the states", away, 5 * np.sqrt(rows * 2 / 9),
+            at=where,
+        )  # fmt: skip
+        q = np.array([values, values + np.arange(5.0)])
+        left = make_update(name, ties="leave").step(np.zeros((2, 5)), q, 2.0)
+        usual = make_update(name).step(np.zeros((2, 5)), q, 2.0)
+        compare.equal("change of a tied state", np.abs(left[0]).max(), 0.0, at=where)
+        compare.equal("difference where no action ties", left[1] - usual[1], np.zeros(5), at=where)
+
+
+@check(
+    "book:library-values",
+    wrong={"the discount is larger by 1e-6": {"more_discount": 1e-6}},
+)
+def library_solves_processes(compare: Recorder, more_discount: float = 0.0) -> None:
+    """Values, visits and optimal values equal rational solutions.
+
+    They are computed from dense and from sparse transitions. The optimal values are the largest
+    among all deterministic policies.
+    """
+    rng = np.random.default_rng(12)
+    for draw in range(12):
+        states, actions = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+        size = 10.0 ** rng.integers(-6, 7)
+        rewards = size * rng.uniform(-1, 1, (states, actions))
+        moves = rng.dirichlet(np.ones(states), (states, actions))
+        initial, discount = rng.dirichlet(np.ones(states)), float(rng.choice([0.5, 0.9, 0.99]))
+        mdp = FiniteMDP(moves, rewards, initial, discount)
+        pi = rng.dirichlet(np.ones(actions), states)
+        v, d = (np.array([float(x) for x in xs]) for xs in exact_values(mdp, pi))
+        best = np.array([float(x) for x in exact_optimum(mdp)])
+        shifted = FiniteMDP(moves, rewards, initial, discount + more_discount * (1 - discount))
+        dense, optimum = shifted.evaluate(pi), shifted.optimal()
+        chain = scipy.sparse.csr_array(np.einsum("sa,sat->st", pi, moves))
+        paid = np.sum(pi * rewards, axis=1)
+        flat = scipy.sparse.csr_array(moves.reshape(-1, states))
+        found = {
+            "values, dense": (dense.v, v),
+            "visits, dense": (dense.occupancy, d),
+            "optimal values, dense": (optimum.v, best),
+            "values, sparse": (sparse.evaluate(chain, paid, shifted.discount).x, v),
+            "visits, sparse": (sparse.visits(chain, initial, shifted.discount).x, d),
+            "optimal values, sparse": (
+                sparse.optimal(flat, rewards, shifted.discount, 1000).v, best
+            ),
+        }  # fmt: skip
+        for quantity, (given, expected) in found.items():
+            scale = np.abs(expected).max() + (size if "values" in quantity else 0.0)
+            _compare_with_zero(
+                compare, f"relative error of {quantity}", (given - expected) / scale, {"draw": draw}
+            )
