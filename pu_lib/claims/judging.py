@@ -278,7 +278,7 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
     AssertionError
         If a finding does not have the recorded status.
     ValueError
-        If no claim has a given name.
+        If no claim has a given name, or no name is given.
 
     Examples
     --------
@@ -286,6 +286,10 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
     >>> [(j.claim.number, j.finding.status.value) for j in judged.judgements]
     [('Proposition 1, proof', 'holds')]
     """
+    if not claims:
+        raise ValueError(
+            "claims: expected at least one claim; `python -m pu_lib claims --list` lists them all."
+        )
     chosen = [one for name in claims for one in _chosen(name)]
     judgements = tuple(map(judge, chosen))
     for judged in judgements:
