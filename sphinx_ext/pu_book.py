@@ -21,6 +21,7 @@ Each function below is one such wish:
 - `number_by_chapter`: exercises are numbered by chapter, as the text refers to them.
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
+- `install_in_downloads`: a downloaded chapter installs the library first, if there is an address.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
 - `offer_narrow_pictures`, `unpack_pictures`: figures have a second picture for narrow screens.
 - `mend_search`: excerpts in the search results leave formulas out, which would stand there as
@@ -35,6 +36,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any, ClassVar
@@ -270,6 +272,20 @@ def publish(app: Sphinx, config: Config) -> None:
         config.html_baseurl = f"https://{owner}.github.io/{name}/"
 
 
+def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
+    """Put a cell that installs the library before each notebook that a page offers.
+
+    Without the repository's public address there is nothing to install from.
+    """
+    repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
+    if exception is None and repository:
+        sys.path.append(str(ROOT / "tools"))
+        from colab import with_install_cell
+
+        for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
+            path.write_text(with_install_cell(path.read_text("utf-8"), repository), "utf-8")
+
+
 def preview(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -443,6 +459,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", mend_scripts)
+    app.connect("build-finished", install_in_downloads)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.connect("build-finished", leave_all_behind, priority=950)
