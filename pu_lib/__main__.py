@@ -7,6 +7,9 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
+from typing import Any
+
+from pu_lib import __version__
 
 COMMANDS = ("claims", "collect", "domino", "race", "sweep", "unlearn")
 """The subcommands. Each subcommand is a module of `pu_lib.cli` with a function `add_parser`."""
@@ -30,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stdout if asks_for_help else sys.stderr,
         )
         return 0 if asks_for_help else 2
-    parser = argparse.ArgumentParser(prog="python -m pu_lib", description=__doc__)
+    parser: argparse.ArgumentParser = _Parser(prog="python -m pu_lib", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"pu_lib {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
     for command in COMMANDS:
         import_module(f"pu_lib.cli.{command.replace('-', '_')}").add_parser(subparsers)
@@ -48,6 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = str(error)
     print(f"error: {message}", file=sys.stderr)
     return 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser without abbreviated options, which a new option could make ambiguous."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
 
 
 def _missing(error: ModuleNotFoundError) -> str:

@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
@@ -506,6 +507,29 @@ def is_domain(text: str) -> bool:
     return True
 
 
+def _imported(place: str) -> Any:
+    """Return the object at ``module:NAME``, or the result of calling it if it is a function.
+
+    Gymnasium's ids may have the same form; `place` is returned unchanged if the module has no such
+    name.
+    """
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(import_module(module), name, None)
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"process: {place!r} cannot be imported: {error}") from None
+    if found is None:
+        return place
+    if not callable(found):
+        return found
+    try:
+        return found()
+    except TypeError as error:
+        raise ValueError(
+            f"process: {place!r} cannot be called without arguments: {error}"
+        ) from None
+
+
 def as_process(process: Any) -> FiniteMDP:
     """Return the process that an environment, a name or a path stands for.
 
@@ -513,8 +537,9 @@ def as_process(process: Any) -> FiniteMDP:
     ----------
     process : FiniteMDP, gymnasium.Env, str or path
         A process, which is returned unchanged; an environment or its id; a domain with its
-        parameters, as in ``chain beta=0.7`` (a random process is drawn with seed 0); or the path
-        of an ``.npz`` file written by `FiniteMDP.save`.
+        parameters, as in ``chain beta=0.7`` (a random process is drawn with seed 0); the path of
+        an ``.npz`` file written by `FiniteMDP.save`; or ``module:NAME``, a process, an
+        environment, or a function without arguments that returns one of them.
 
     Returns
     -------
@@ -524,7 +549,7 @@ def as_process(process: Any) -> FiniteMDP:
     Raises
     ------
     ValueError
-        If `process` is none of these, or the file cannot be read.
+        If `process` is none of these, or the file or module cannot be read.
     """
     if isinstance(process, FiniteMDP):
         return process
@@ -537,6 +562,10 @@ def as_process(process: Any) -> FiniteMDP:
         domain, parameters = read_domain(process)
         drawn_by = (np.random.default_rng(0),) if domain.drawn else ()
         return domain.make(*drawn_by, **parameters)
+    if isinstance(process, str) and ":" in process:
+        process = _imported(process)
+        if isinstance(process, FiniteMDP):
+            return process
     if not isinstance(process, str) and not (
         hasattr(process, "P") or hasattr(process, "unwrapped")
     ):

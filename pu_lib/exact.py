@@ -66,7 +66,7 @@ def exact(x: Number, name: str = "the number") -> Fraction:
         return Fraction(x if isinstance(x, str) else repr(float(x)))
     except (TypeError, ValueError, ZeroDivisionError):
         raise ValueError(
-            f"{name} must be an integer, a fraction or a finite decimal such as '0.3'; it is {x!r}"
+            f"{name}: expected an integer, a fraction or a finite decimal such as '0.3', got {x!r}."
         ) from None
 
 

@@ -466,7 +466,9 @@ class FiniteMDP:
             with np.load(path, allow_pickle=False) as archive:
                 arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
         except _UNREADABLE as error:
-            raise ValueError(f"{path}: not a NumPy archive that can be read ({error}).") from None
+            # NumPy takes a file of another format for pickled objects and advises an unsafe option.
+            reason = "it is no archive of numbers" if "pickle" in str(error) else error
+            raise ValueError(f"{path}: not a NumPy archive that can be read ({reason}).") from None
         if "transitions" not in arrays and arrays.keys() >= set(_CSR_ARRAYS):
             arrays["transitions"] = _pop_csr(path, arrays)
         missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()

@@ -66,8 +66,7 @@ def require_count(name: str, value: Any, low: int) -> int:
         right = False
     if not right:
         raise ValueError(
-            f"{name} must be an integer, at least {low} and at most 10^300; "
-            f"it is {safe_repr(value)}"
+            f"{name}: expected an integer from {low} to 10^300, got {safe_repr(value)}."
         )
     return int(value)
 
@@ -226,29 +225,27 @@ def parse_problem(
     growth = exact(ratio, "schedule") if schedule == "geometric" and ratio else Fraction(1)
     if (schedule == "geometric" and growth <= 1) or (ratio and schedule != "geometric"):
         raise ValueError(
-            "schedule: geometric weights have a ratio above 1, as in 'geometric:1.1'; others have "
-            f"none; it is {schedule + (':' + ratio if ratio else '')!r}"
+            "schedule: expected a ratio above 1 for geometric weights, as in 'geometric:1.1', and "
+            f"none for others, got {schedule + (':' + ratio if ratio else '')!r}."
         )
     for name, value, allowed in (
         ("schedule", schedule, get_args(Schedule)),
         ("factor", factor, get_args(EscortFactor)),
     ):
         if value not in allowed:
-            raise ValueError(f"{name} must be one of {', '.join(allowed)}; it is {value!r}")
+            raise ValueError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}.")
     problem = TwoActionProblem(
         chosen, exact(eta, "eta"), schedule, exact(p, "p"), factor, exact(start, "start"), growth
     )
     if problem.eta <= 0:
-        raise ValueError(f"eta must be positive; it is {problem.eta}")
-    if problem.p < 1:
-        raise ValueError(f"p must be at least 1; it is {problem.p}")
-    if problem.p > LARGEST:
-        raise ValueError("p must be at most 10^300")
+        raise ValueError(f"eta: expected a number above 0, got {problem.eta}.")
+    if not 1 <= problem.p <= LARGEST:
+        raise ValueError(f"p: expected a number from 1 to 10^300, got {safe_repr(p)}.")
     closed = problem.kind is DirectProcess
     if not (0 <= problem.start <= 1) or (not closed and problem.start in (0, 1)):
         raise ValueError(
-            f"start, the first pi(a_1), must lie in {'[0, 1]' if closed else '(0, 1)'} for "
-            f"{chosen.name}; it is {problem.start}"
+            f"start: expected a probability in {'[0, 1]' if closed else '(0, 1)'} for "
+            f"{chosen.name}, got {problem.start}."
         )
     return problem
 

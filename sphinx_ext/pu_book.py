@@ -21,10 +21,11 @@ Each function below is one such wish:
 - `number_by_chapter`: exercises are numbered by chapter, as the text refers to them.
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
+- `install_in_downloads`: a downloaded chapter installs the library first, if there is an address.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
 - `offer_narrow_pictures`, `unpack_pictures`: figures have a second picture for narrow screens.
-- `spare_excerpts_formulas`: excerpts in the search results leave formulas out, which would stand
-  there as LaTeX.
+- `mend_search`: excerpts in the search results leave formulas out, which would stand there as
+  LaTeX; a search for a name that all objects of JavaScript have, such as "constructor", ends.
 - `leave_all_behind`: the program ends as soon as the last page is written.
 - `LedgerDirective`: tables of `pu_lib.claims.tables` in Markdown pages.
 """
@@ -35,6 +36,7 @@ import gc
 import os
 import re
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any, ClassVar
@@ -270,6 +272,20 @@ def publish(app: Sphinx, config: Config) -> None:
         config.html_baseurl = f"https://{owner}.github.io/{name}/"
 
 
+def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
+    """Put a cell that installs the library before each notebook that a page offers.
+
+    Without the repository's public address there is nothing to install from.
+    """
+    repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
+    if exception is None and repository:
+        sys.path.append(str(ROOT / "tools"))
+        from colab import with_install_cell
+
+        for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
+            path.write_text(with_install_cell(path.read_text("utf-8"), repository), "utf-8")
+
+
 def preview(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -326,7 +342,7 @@ def forget_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None
         del env.pu_definitions
 
 
-EXCERPTS = """
+SEARCH = """
 document.addEventListener("DOMContentLoaded", () => {
   const toText = Search.htmlToText;
   Search.htmlToText = (text, anchor) => {
@@ -334,16 +350,21 @@ document.addEventListener("DOMContentLoaded", () => {
     page.querySelectorAll(".math").forEach((formula) => formula.replaceWith("\u2026"));
     return toText(page.documentElement.outerHTML, anchor);
   };
+  // The search looks words up in two objects, where it finds "constructor" and "__proto__" even if
+  // no page has these words. Let the objects inherit only the method that the search calls.
+  const bare = Object.create(null, { hasOwnProperty: { value: Object.prototype.hasOwnProperty } });
+  const { terms, titleterms } = Search._index;
+  [terms, titleterms].forEach((words) => Object.setPrototypeOf(words, bare));
 });
 """
 
 
-def spare_excerpts_formulas(
+def mend_search(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Let the search page put an ellipsis for each formula of an excerpt."""
+    """Let the search page show no LaTeX in excerpts and find no words that no page has."""
     if pagename == "search":
-        app.add_js_file(None, body=EXCERPTS)
+        app.add_js_file(None, body=SEARCH)
 
 
 PICTURE = re.compile(r'<img\b[^>]*?\bsrc="([^"]*?_images/([^"/]+))\.png"[^>]*>')
@@ -433,11 +454,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", gather_widgets)
-    app.connect("html-page-context", spare_excerpts_formulas)
+    app.connect("html-page-context", mend_search)
     app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", mend_scripts)
+    app.connect("build-finished", install_in_downloads)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.connect("build-finished", leave_all_behind, priority=950)

@@ -37,6 +37,7 @@ from pu_lib.claims import (
     sentence_of,
 )
 from pu_lib.claims.proofs import proofs_of
+from pu_lib.claims.render import badge
 
 ROOT = Path(__file__).parent.parent
 TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
@@ -116,6 +117,35 @@ def test_confirm_displays_findings_as_data() -> None:
     both = confirm(*names)._repr_html_()
     assert 'class="verdicts"' in both
     assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in both
+
+
+def test_stale_sentence_and_table_differ_from_the_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged = judge("thm:unlearn/i/pg-sm")
+    assert judged.differences == []
+    kept = json.loads(json.dumps(judged.record()))
+    tally = kept["tallies"][0]
+    assert "update = " in tally["shown"][3]
+    tally["shown"][3] = tally["shown"][3].replace("update = ", "what = ")
+    kept["figures"]["steps"] = "12"
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {judged.claim.id: kept})
+    figures, table = judged.differences
+    assert figures.startswith("recorded figures {")
+    assert "what = " in table
+    assert "for the table, but found" in table
+
+
+def test_confirm_needs_a_claim() -> None:
+    with pytest.raises(ValueError, match="claims: expected at least one claim"):
+        confirm()
+
+
+def test_claim_reads_well_without_a_style_sheet() -> None:
+    text = re.sub(r"<[^>]*>", "", confirm("thm:unlearn/i/pg-sm")._repr_html_())
+    assert re.match(r"[a-z ]+ Theorem 4\(i\)[^:]*: \S", text), text
+    for status in Status:
+        assert badge(status).startswith("<strong")
 
 
 # Those of Table 1 are in tests/checks/test_table1.py, beside other tests of its measurements.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import pu_lib
 from pu_lib.__main__ import main
 from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
 from pu_lib.experiments.options import PAPER, PREDECESSOR
@@ -74,7 +75,7 @@ def test_command_prints_the_count(
     [
         ("unlearn --update ce --step-size 1 --n 1000000000", "proved: n' is at least"),
         ("domino --update pg-sm --step-size 1 --states 1000000000", "at least 2^1000000000 - 1"),
-        ("domino --update di --step-size 1 --states 0", "states must be"),
+        ("domino --update di --step-size 1 --states 0", "states: expected"),
     ],
 )
 def test_count_out_of_range_exits_with_2(
@@ -201,7 +202,7 @@ def test_race_passes_defaults_and_options(
 
 
 SWEEP = {
-    "workers": None, "scheduler": None, "progress": True, "known": None, "adaptive": False,
+    "workers": None, "scheduler": None, "progress": False, "known": None, "adaptive": False,
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
@@ -282,8 +283,11 @@ def test_claims_exits_with_1_if_a_finding_differs_from_the_record(
 
 
 def test_progress_names_the_claim_being_checked(
-    checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
+    checks: dict[str, Check],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     printed: list[str] = []
 
     def listening(compare: Recorder) -> None:
@@ -294,6 +298,34 @@ def test_progress_names_the_claim_being_checked(
     assert main(["claims"]) == 0
     assert "first" in printed[0]
     assert "last" in capsys.readouterr().err
+
+
+def test_logs_have_no_progress_bar(
+    checks: dict[str, Check], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The captured standard error is no terminal."""
+    assert main(["claims"]) == 0
+    assert capsys.readouterr().err == ""
+    small = ["--update=di", "--step-size=1", "--runs=2", "--states=3", "--max-steps=50"]
+    assert main(["sweep", "chain", *small, f"--out={tmp_path / 'runs'}"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"pu_lib {pu_lib.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["unlearn --upd di --step-size 1 --n 3", "claims --li domino", "sweep chain --ou x"]
+)
+def test_abbreviated_options_are_rejected(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
 
 
 def test_claims_are_recorded_only_with_record(

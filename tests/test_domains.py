@@ -439,3 +439,24 @@ def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch
     else:
         assert if_none == "last"
     assert len(made) == drawn
+
+
+def test_process_is_imported_from_a_module(tmp_path, monkeypatch):
+    (tmp_path / "own_processes.py").write_text(
+        "from pu_lib.domains import chain\n"
+        "process = chain(4)\n"
+        "def make(): return chain(5)\n"
+        "def sized(n): return chain(n)\n"
+        "number = 3\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert as_process("own_processes:process").n_states == 4
+    assert as_process("own_processes:make").n_states == 5
+    for name, message in (
+        ("own_processes:sized", "cannot be called without arguments"),
+        ("own_processes:number", "expected a FiniteMDP, a Gymnasium environment"),
+        ("own_processes:none", "process: unknown 'own_processes:none'"),
+        ("no_such_module:make", "cannot be imported: No module named 'no_such_module'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            as_process(name)

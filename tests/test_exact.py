@@ -30,7 +30,7 @@ def test_exact_reads_decimals_as_written(given_, expected):
 
 @pytest.mark.parametrize("given_", ["a third", "nan", float("inf"), "1/0", ""])
 def test_exact_rejects_other_values(given_):
-    with pytest.raises(ValueError, match="eta must be an integer"):
+    with pytest.raises(ValueError, match="eta: expected an integer"):
         exact(given_, "eta")
 
 

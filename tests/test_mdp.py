@@ -736,3 +736,13 @@ def test_frozen_lake_of_2500_states_is_read_with_little_memory():
     tracemalloc.stop()
     assert peak < 30e6  # one dense array takes 200 MB
     assert f"{mdp.optimal().performance:.3e}" == "8.826e-19"
+
+
+def test_file_of_another_format_is_rejected_without_advice_to_unpickle(tmp_path):
+    path = tmp_path / "junk.npz"
+    path.write_text("junk")
+    with pytest.raises(ValueError, match=r"can be read \(it is no archive of numbers\)"):
+        FiniteMDP.load(path)
+    np.savez(path, transitions=np.array([None, "junk"], dtype=object))
+    with pytest.raises(ValueError, match=r"can be read \(it is no archive of numbers\)"):
+        FiniteMDP.load(path)

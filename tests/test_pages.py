@@ -258,6 +258,28 @@ def test_search_finds_a_theorem_by_its_number(
     visit.close()
 
 
+@pytest.mark.parametrize("word", ["constructor", "__proto__", "valueof", "tostring"])
+def test_search_for_a_name_that_all_objects_have_ends(server: str, tab: Page, word: str) -> None:
+    visit = Visit(tab, f"{server}search.html?q={word}", server)
+    visit.page.wait_for_selector("#search-results .search-summary:not(:empty)")
+    titles = visit.page.locator("#search-results li a").all_inner_texts()
+    assert "undefined" not in titles
+    visit.page.wait_for_load_state("networkidle")
+    visit.close()
+
+
+@pytest.mark.parametrize("fragment", ["100%", "%ff", "%E0%A4%A"])
+def test_fragment_that_is_not_encoded_is_no_error(server: str, tab: Page, fragment: str) -> None:
+    """Errors on the page fail the visit; what scrolls is found after the content has changed."""
+    visit = Visit(tab, f"{server}book/index.html#{fragment}", server)
+    visit.page.evaluate(
+        "document.querySelector('main').insertAdjacentHTML('beforeend',"
+        "'<pre id=wide style=\"overflow:auto;width:9rem\">' + 'wide '.repeat(99) + '</pre>')"
+    )
+    visit.page.wait_for_selector("#wide[tabindex='0']")
+    visit.close()
+
+
 def test_table_of_claims_can_be_filtered(server: str, tab: Page) -> None:
     visit = Visit(tab, f"{server}book/claims.html?status=open", server)
     _check_text(visit)

@@ -1,20 +1,31 @@
 """Invalid arguments raise an error that names the argument."""
 
+import time
 from decimal import Decimal
+from fractions import Fraction
+from itertools import count, repeat
 
 import numpy as np
 import pytest
 
 import pu_lib
 from pu_lib import domains
-from pu_lib.chapters.domino.quantities import domino
-from pu_lib.chapters.rates.quantities import escort_limit
+from pu_lib.chapters.domino.figures import draw_boards, draw_lines
+from pu_lib.chapters.domino.quantities import domino, linked_recursion
+from pu_lib.chapters.rates.quantities import di_steps, escort_limit
+from pu_lib.chapters.unlearning.figures import draw_comparison, draw_schedules
 from pu_lib.chapters.unlearning.quantities import path
-from pu_lib.chapters.what_came_after.quantities import mirror_step
+from pu_lib.chapters.what_came_after.quantities import (
+    geometric_bound,
+    geometric_count,
+    mirror_step,
+    natural_count,
+)
 from pu_lib.domains import Domain, as_process, register_domain
 from pu_lib.exact import ball
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.rounding import pair
+from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import Update, register
 
 
@@ -81,7 +92,7 @@ class Direct(Nameless):
         (lambda: escort_limit(Decimal("NaN")), "p: expected"),
         (lambda: make_problem(domains.chain(3), Decimal("NaN")), "target: expected"),
         (lambda: pair("no panel", 1.0, 0), "panel: expected one of random-mdp/"),
-        (lambda: domino(3, "pg-es", p=10**5000), r"p must be at most 10\^300"),
+        (lambda: domino(3, "pg-es", p=10**5000), r"p: expected a number from 1 to 10\^300"),
         (lambda: path(10**12, 10**12), "at most 2000000 updates together"),
         (lambda: register(Nameless), "Nameless has no name; set"),
         (lambda: register(Set), "expected a name without an equals sign, got 'pg-es factor=drop'"),
@@ -93,6 +104,31 @@ class Direct(Nameless):
 def test_error_names_the_argument(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: draw_boards(20), r"pg-sm takes at least 2\^20 - 1 steps"),
+        (lambda: draw_boards(10**6), r"at least 2\^1000000 - 1 steps"),
+        (lambda: draw_lines(300, "npg"), "not solved after 332 steps"),
+        (lambda: draw_lines(60_000, "di"), "di takes at least 60000 steps"),
+        (lambda: draw_schedules(10**6), "n: at most 300 updates are drawn, got 1000000"),
+        (lambda: draw_comparison(10**9), "n: at most 2000 steps are followed, got 1000000000"),
+        (lambda: draw_comparison(1500), "1500 updates and the 1507 that undo them are 3007"),
+        (lambda: linked_recursion(40, 1, lambda x: 1 / (1 + x * x)), "at most 200000 updates"),
+        (lambda: di_steps([1, 0], Fraction(1, 10**12)), "weight: more than 10000 steps"),
+        (lambda: natural_count(3, (Fraction(1, 4**t) for t in count())), "the count: at most"),
+        (lambda: natural_count(10**9, repeat(Fraction(1))), "n: at most 10000 for"),
+        (lambda: geometric_count(10**12, "1.1"), r"bits of ratio\^n"),
+        (lambda: geometric_bound(1 + Fraction(1, 2**1000)), r"bits of ratio\^m"),
+    ],
+)
+def test_work_without_a_bound_is_refused_within_seconds(call, sentence):
+    before = time.process_time()
+    with pytest.raises(OutOfReach, match=sentence):
+        call()
+    assert time.process_time() - before < 20
 
 
 def test_register_rejects_other_objects():

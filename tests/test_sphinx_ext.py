@@ -1,5 +1,6 @@
 """The Sphinx extensions: stored executions, search index, titles and formulas."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -168,6 +169,23 @@ def test_repository_address_adds_buttons_and_a_base_url() -> None:
     config = published("https://github.com/someone/the-book/")
     assert config.html_theme_options["launch_buttons"] == {"x": "y"}
     assert config.html_baseurl == "https://someone.github.io/the-book/"
+
+
+def test_downloads_install_the_library_if_there_is_an_address(tmp_path: Path) -> None:
+    path = tmp_path / "_sources" / "book" / "domino.ipynb"
+    path.parent.mkdir(parents=True)
+    before = (pu_notebooks.ROOT / "book" / "domino.ipynb").read_text("utf-8")
+    path.write_text(before, "utf-8")
+    config = SimpleNamespace(html_theme_options={"repository_url": ""})
+    app: Any = SimpleNamespace(config=config, outdir=str(tmp_path))
+    pu_book.install_in_downloads(app, None)
+    assert path.read_text("utf-8") == before
+    config.html_theme_options["repository_url"] = "https://github.com/someone/the-book/"
+    for _ in range(2):  # a page that is not written again keeps its download
+        pu_book.install_in_downloads(app, None)
+        first, second = json.loads(path.read_text("utf-8"))["cells"][:2]
+        assert 'git+https://github.com/someone/the-book"' in first["source"]
+        assert "".join(second["source"]).startswith("# ")
 
 
 def test_exercises_are_numbered_by_chapter() -> None:

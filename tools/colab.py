@@ -19,14 +19,29 @@ def main() -> None:
     parser.add_argument("repository", help="the repository's public address")
     parser.add_argument("target", type=Path, help="the folder to write to")
     arguments = parser.parse_args()
-    install = f'%pip install --quiet "pu-lib[notebook] @ git+{arguments.repository}"'
     for path in sorted((ROOT / "book").glob("*.ipynb")):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        cell = {"cell_type": "code", "id": "install", "metadata": {}, "source": install}
-        notebook["cells"].insert(0, cell | {"execution_count": None, "outputs": []})
         copy = arguments.target / "book" / path.name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        text = with_install_cell(path.read_text(encoding="utf-8"), arguments.repository)
+        copy.write_text(text, encoding="utf-8")
+
+
+def with_install_cell(text: str, repository: str) -> str:
+    """Return the text of a notebook whose first cell installs the library.
+
+    Parameters
+    ----------
+    text : str
+        A notebook as JSON, with or without this cell.
+    repository : str
+        The repository's public address.
+    """
+    notebook = json.loads(text)
+    install = f'%pip install --quiet "pu-lib[notebook] @ git+{repository}"'
+    cell = {"cell_type": "code", "id": "install", "metadata": {}, "source": install}
+    cells = [cell for cell in notebook["cells"] if cell.get("id") != "install"]
+    notebook["cells"] = [cell | {"execution_count": None, "outputs": []}, *cells]
+    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ TRY = """from pu_lib.claims import confirm
 
 confirm("prop:non-monotonicity")"""
 
-CLOSE = """Each chapter ends with *Change it*, cells that are made to be edited, and with exercises.
+CLOSE = """Most chapters end with exercises, and with *Change it*, cells that are made to be edited.
 What you change stays yours: `git diff` shows it, `git restore book` brings the chapters back."""
 
 

@@ -51,13 +51,22 @@
       pending = setTimeout(action, 60);
     };
   };
+  // The element that the address names, if any. A percent sign that encodes nothing is an error.
+  const named = () => {
+    const name = location.hash.slice(1);
+    try {
+      return document.getElementById(decodeURIComponent(name));
+    } catch {
+      return document.getElementById(name);
+    }
+  };
   // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
   // follows, and what the address names is where it will stay. To measure earlier would lay out
   // section by section what then is laid out as a whole.
   const settle = () => {
     document.documentElement.classList.add("pu-settled");
     arrange();
-    document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+    named()?.scrollIntoView();
     new MutationObserver(later(reach)).observe(document.querySelector("main") ?? document.body, {
       childList: true,
       characterData: true,

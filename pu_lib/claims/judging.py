@@ -1,14 +1,15 @@
 """Run the checks of claims, show the findings, and compare them with the recorded findings.
 
 The record of a chapter is ``recorded.json`` in its folder: for each claim the status, the margin,
-the figures of its sentence and every tally. ``python -m pu_lib claims --record`` writes it; the
-tests and the command ``claims`` run the checks again and compare.
+the figures of its sentence and every tally with its row of the table. ``python -m pu_lib claims
+--record`` writes it; the tests and the command ``claims`` run the checks again and compare.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -151,6 +152,8 @@ def _differences(judgement: Judgement) -> Iterator[str]:
     for name in ("status", "margin", "instances"):
         if not _alike(found[name], kept[name]):
             yield f"recorded {name} {kept[name]}, but found {found[name]}"
+    if found["figures"] != kept["figures"]:
+        yield f"recorded figures {kept['figures']}, but found {found['figures']}"
     old, new = ({_key(t): t for t in row["tallies"]} for row in (kept, found))
     for compared, printed in sorted(old.keys() ^ new.keys()):
         where = "not found" if (compared, printed) in old else "not recorded"
@@ -160,10 +163,19 @@ def _differences(judgement: Judgement) -> Iterator[str]:
             before, now = old[key].get(name, 0), new[key].get(name, 0)
             if not _alike(now, before):
                 yield f"{key[0]}: recorded {name} {before}, but found {now}"
+        cells = zip(old[key]["shown"], new[key]["shown"], strict=True)
+        for before, now in cells:
+            if _words(before) != _words(now):
+                yield f"{key[0]}: recorded {before!r} for the table, but found {now!r}"
 
 
 def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:
     return tally["compared"], tally["as printed"]
+
+
+def _words(text: str) -> str:
+    """Return a text without its numbers, whose last digits may depend on the machine."""
+    return re.sub(r"[-\N{MINUS SIGN}]?\d[\d.\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}]*", "#", text)
 
 
 def _alike(found: Any, kept: Any) -> bool:
@@ -278,7 +290,7 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
     AssertionError
         If a finding does not have the recorded status.
     ValueError
-        If no claim has a given name.
+        If no claim has a given name, or no name is given.
 
     Examples
     --------
@@ -286,6 +298,10 @@ def confirm(*claims: Claim | str) -> JudgedClaims:
     >>> [(j.claim.number, j.finding.status.value) for j in judged.judgements]
     [('Proposition 1, proof', 'holds')]
     """
+    if not claims:
+        raise ValueError(
+            "claims: expected at least one claim; `python -m pu_lib claims --list` lists them all."
+        )
     chosen = [one for name in claims for one in _chosen(name)]
     judgements = tuple(map(judge, chosen))
     for judged in judgements:

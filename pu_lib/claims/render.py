@@ -34,8 +34,8 @@ _HEAD = ("Compared", "Outcome", "Closest case", "At", "Sharpness")
 
 
 def badge(status: Status) -> str:
-    """Return the HTML of a status badge."""
-    return f'<span class="verdict-status verdict-{status.name.lower()}">{status.value}</span>'
+    """Return the HTML of a status badge, which is bold where there is no style sheet."""
+    return f'<strong class="verdict-status verdict-{status.name.lower()}">{status.value}</strong>'
 
 
 def format_tally(tally: Tally) -> list[str]:
@@ -137,10 +137,10 @@ def _classes(finding: Finding) -> str:
 
 def _line(judged: Judgement) -> str:
     """Return the badge and number, and the sentence unless the sentence repeats the claim."""
-    said = f' <span class="said">{to_html(judged.sentence)}</span>'
     number = html.escape(judged.claim.number)
-    said = "" if judged.repeats_the_claim else said
-    return f"{badge(judged.finding.status)} <small>{number}</small>{said}"
+    said = f':</small> <span class="said">{to_html(judged.sentence)}</span>'
+    said = "</small>" if judged.repeats_the_claim else said
+    return f"{badge(judged.finding.status)} <small>{number}{said}"
 
 
 def _how(judged: Judgement) -> str:

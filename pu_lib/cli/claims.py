@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     for claim in claims:
         check_of(claim)  # raises an error before any check runs if a package is missing
     judgements = []
-    with tqdm(claims, file=sys.stderr, unit="claim") as progress:
+    # without a terminal, as in a log, there is no progress bar
+    with tqdm(claims, file=sys.stderr, unit="claim", disable=None) as progress:
         for claim in progress:
             progress.set_postfix_str(claim.id)
             judgements.append(judge(claim))

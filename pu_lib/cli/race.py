@@ -22,7 +22,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "process",
         metavar="PROCESS",
-        help=f"a Gymnasium id, a .npz file, or {', '.join(DOMAINS)} ('chain n_states=7')",
+        help=f"a Gymnasium id, a .npz file, module:NAME of a process or of a function that makes "
+        f"one, or {', '.join(DOMAINS)} ('chain n_states=7')",
     )
     parser.add_argument(
         "--update",

@@ -38,7 +38,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "domain",
         metavar="DOMAIN",
         help=f"{', '.join(DOMAINS)} (with parameters: 'chain discount=0.9'), a Gymnasium id, "
-        "a .npz file, or `paper` for everything in section 4",
+        "a .npz file, module:NAME of a process or of a function that makes one, or `paper` for "
+        "everything in section 4",
     )
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="directory of the database, on a local disk"
@@ -107,7 +108,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.out,
             workers=arguments.workers,
             scheduler=arguments.scheduler,
-            progress=True,
+            progress=sys.stderr.isatty(),
             known=_known(arguments.known),
             adaptive=arguments.adaptive,
         )

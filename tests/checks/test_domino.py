@@ -59,7 +59,7 @@ def test_domino_of_twelve_states_is_fast(update):
 
 @pytest.mark.parametrize("states", [0, -1, 1.5])
 def test_invalid_number_of_states_raises(states):
-    with pytest.raises(ValueError, match="states must be an integer, at least 1"):
+    with pytest.raises(ValueError, match="states: expected an integer from 1"):
         domino(states)
 
 
@@ -131,7 +131,7 @@ def test_float_recursion_raises_below_the_tolerance():
 
 @pytest.mark.parametrize("states", [0, 2.5])
 def test_linked_recursion_rejects_invalid_states(states):
-    with pytest.raises(ValueError, match="states must be an integer"):
+    with pytest.raises(ValueError, match="states: expected an integer"):
         linked_recursion(states, 1, UNIFORM["uniform"])
 
 

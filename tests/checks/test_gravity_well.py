@@ -78,9 +78,9 @@ def test_certified_increase_defaults_to_weight_one():
 @pytest.mark.parametrize(
     ("pi", "words"),
     [
-        (("3/2", "-1/2"), "must be positive and sum to one"),
-        ((1, 0), "must be positive and sum to one"),
-        (("1/2", "1/3"), "must be positive and sum to one"),
+        (("3/2", "-1/2"), "positive numbers that sum to one"),
+        ((1, 0), "positive numbers that sum to one"),
+        (("1/2", "1/3"), "positive numbers that sum to one"),
         (("1/2", "1/4", "1/4"), "the same two or more actions"),
     ],
 )

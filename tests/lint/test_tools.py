@@ -4,6 +4,7 @@ import ast
 import re
 import socket
 import sys
+import tomllib
 from pathlib import Path
 
 import browser
@@ -151,6 +152,27 @@ def test_workflows_pin_actions_and_limit_permissions() -> None:
     writable = {"contents", "pages", "id-token"}
     assert all(set(job.get("permissions", {})) <= writable for job in jobs)
     assert all(workflow["permissions"] in ({}, {"contents": "read"}) for workflow in workflows)
+
+
+def test_all_files_name_the_same_versions_of_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    least, beyond = re.findall(r"3\.(\d+)", project["requires-python"])
+    minors = range(int(least), int(beyond))
+    for name in ("book", "audit"):
+        workflow = yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text())
+        job = workflow["jobs"]["test" if name == "book" else "versions"]
+        assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in minors]
+    span = f"3.{minors[0]} to 3.{minors[-1]}"
+    for name in ("README.md", "Makefile", "requirements.txt"):
+        assert f"Python {span}" in (ROOT / name).read_text(), name
+    assert f"<= (3, {minors[-1]})" in (ROOT / "Makefile").read_text()
+
+
+def test_publishing_run_is_not_cancelled() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
+    cancels = workflow["concurrency"]["cancel-in-progress"]
+    assert cancels == "${{ github.event_name == 'pull_request' }}"
+    assert "pull_request" in workflow["jobs"]["publish"]["if"]  # publishing runs are no such events
 
 
 def test_requirements_name_no_host() -> None:

@@ -478,6 +478,14 @@ def test_figure_is_accessible_narrow_and_keyboard_operable(
         assert len(caption(page)) > 40
 
 
+@pytest.mark.parametrize("figure", FIGURES)
+def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure, figure: Any) -> None:
+    """Browsers report a negative width or radius as an error, which `open_figure` collects."""
+    page = open_figure(figure(), width=200)
+    page.set_viewport_size({"width": 120, "height": 844})
+    page.evaluate("new Promise((done) => setTimeout(done, 100))")
+
+
 @pytest.mark.parametrize(("eta", "n"), [(0.5, 20), (2.0, 7)])
 def test_race_shows_the_exact_counts(open_figure: OpenFigure, eta: float, n: int) -> None:
     page = open_figure(ChangeOfMind(n=n, eta=eta), reduced_motion="reduce")

@@ -70,6 +70,9 @@ FULL_LENGTH_STATES = 20
 The limit on the steps is inversely proportional to the number of states for more states.
 """
 
+MAX_RECORDED = 100_000
+"""The largest number of probabilities that `history` returns, which takes a few seconds."""
+
 FlipTimes = list[int | float]
 """The type of the flip times of s_1, s_2, ..., which are infinite if a state never flips."""
 
@@ -194,7 +197,7 @@ def _recursion(states: int, problem: TwoActionProblem, strict: bool, max_steps: 
         if isinstance(later, float) or problem.step_hitting_zero() <= later:
             times.append(math.inf)
             continue
-        _require_feasible(states - len(times) + 1, problem, max_steps, later)
+        _require_feasible(states - len(times) + 1, problem, max_steps, solved=later)
         if later > max_forward_steps(problem, max_steps_at_precision(max_steps)):
             back = count_beyond_reach(later, problem, strict, max_steps)
         elif problem.has_root_weights:
@@ -234,23 +237,32 @@ def simulate(
     problem = parse_problem(update, eta, p=p, **options)
     if problem.has_root_weights:
         raise ValueError("schedule: simulate takes rational weights for di only; use recursion.")
-    return certified(lambda: _simulate(states, problem, max_steps)[0])
+
+    def flip_times() -> FlipTimes:
+        shared = max(FULL_LENGTH_STATES, states)
+        most = max_steps_at_precision(max_steps) * FULL_LENGTH_STATES // shared
+        return _simulate(states, problem, most)[0]
+
+    return certified(flip_times)
 
 
 def history(
     states: int, update: str | Update = "pg-sm", eta: Number = 1
 ) -> tuple[FlipTimes, list[list[float]]]:
-    """Return the flip times and the probabilities of a_2, one list of all states per time."""
+    """Return the flip times and the probabilities of a_2, one list of all states per time.
+
+    `OutOfReach` is raised if there are more than `MAX_RECORDED` probabilities.
+    """
     states = require_count("states", states, 1)
     problem = parse_problem(update, eta)
-    return certified(lambda: _simulate(states, problem, MAX_STEPS, record=True))
+    most = MAX_RECORDED // states - 1
+    _require_feasible(states, problem, most, most)
+    return certified(lambda: _simulate(states, problem, most, record=True))
 
 
 def _simulate(
-    states: int, problem: TwoActionProblem, max_steps: int, record: bool = False
+    states: int, problem: TwoActionProblem, most: int, record: bool = False
 ) -> tuple[FlipTimes, list[list[float]]]:
-    shared = max(FULL_LENGTH_STATES, states)
-    most = max_steps_at_precision(max_steps) * FULL_LENGTH_STATES // shared
     if states > most:
         raise OutOfReach(
             f"the domino setting takes at least {states} steps with {states} states; at most "
@@ -274,19 +286,24 @@ def _simulate(
 
 
 def _require_feasible(
-    states: int, problem: TwoActionProblem, max_steps: int, solved: int = 1
+    states: int,
+    problem: TwoActionProblem,
+    max_steps: int,
+    max_softmax_steps: int = MAX_BLOCK_N,
+    solved: int = 1,
 ) -> None:
     """Raise OutOfReach if a proved lower bound on the steps of `states` states is too large.
 
-    `solved` is the flip time of the last of these states, which is 1 for the whole setting.
+    PG-SM is counted in blocks of steps and therefore has a limit of its own. `solved` is the flip
+    time of the last of these states, which is 1 for the whole setting.
     """
     if problem.schedule != "constant":
         return
     name, softmax = problem.update.name, problem.kind is SoftmaxProcess
     escort = problem.kind is EscortProcess and problem.p >= 2 and problem.factor == "keep"
     if softmax or escort:
-        # n_k + 1 at least doubles with every state. PG-SM is counted in blocks of steps.
-        most = MAX_BLOCK_N if softmax else max_steps
+        # n_k + 1 at least doubles with every state.
+        most = max_softmax_steps if softmax else max_steps
         if (most + 1) >> (states - 1) <= solved:
             least = f"2^{states} - 1" if solved == 1 else f"{(solved + 1) * 2 ** (states - 1) - 1}"
             raise OutOfReach(

@@ -109,10 +109,10 @@ class Example:
         policy = [exact(x) for x in self.pi]
         if len(policy) != len(self.q) or len(policy) < 2:
             raise ValueError(
-                f"pi and q must list the same two or more actions, got {self.pi} and {self.q}."
+                f"pi, q: expected the same two or more actions, got {self.pi} and {self.q}."
             )
         if min(policy) <= 0 or sum(policy) != 1:
-            raise ValueError(f"pi must be positive and sum to one, got {self.pi}.")
+            raise ValueError(f"pi: expected positive numbers that sum to one, got {self.pi}.")
 
     @property
     def greedy(self) -> int:

@@ -54,7 +54,11 @@ from pu_lib.claims.formulas import formula
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, follow, run
+from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import Update, as_update
+
+MAX_DI_STEPS = 10_000
+"""The largest number of steps of `di_steps`, which take a few seconds."""
 
 # Bandits
 
@@ -224,7 +228,10 @@ def taking_turns(update: str | Update, n_steps: int) -> tuple[NDArray[np.int64],
 
 
 def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
-    """Return the exact number of DI steps from the uniform policy to the best arms of a bandit."""
+    """Return the exact number of DI steps from the uniform policy to the best arms of a bandit.
+
+    `OutOfReach` is raised if there are more than `MAX_DI_STEPS` steps.
+    """
     if weight <= 0:
         raise ValueError(f"weight: expected a positive number, got {weight}.")
     n = len(rewards)
@@ -232,6 +239,8 @@ def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
     theta = [Fraction(1, n)] * n
     steps = 0
     while any(x > 0 for x, r in zip(theta, rewards, strict=True) if r < rewards[best]):
+        if steps == MAX_DI_STEPS:
+            raise OutOfReach(f"weight: more than {steps} steps are needed, the most that are made")
         kernels.di(theta, theta, rewards, best, weight, n)
         steps += 1
     return steps

@@ -17,6 +17,7 @@ from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.exact import Number
 from pu_lib.two_action_dynamics import (
     EscortProcess,
+    OutOfReach,
     SoftmaxProcess,
     TwoActionProblem,
     parse_problem,
@@ -24,6 +25,9 @@ from pu_lib.two_action_dynamics import (
 from pu_lib.updates import Update
 
 __all__ = ["escort_flow_time", "step_flow_times"]
+
+MAX_FLOW_STEPS = 2000
+"""The largest number of steps whose flow times are computed, which takes a few seconds."""
 
 
 def step_flow_times(
@@ -36,9 +40,11 @@ def step_flow_times(
     :math:`R^2|\int d\psi / h|` with :math:`R = \|\theta_n\|_2`, where
     :math:`\tan\psi = x = |\theta_2/\theta_1|` and :math:`\frac{d\psi}h =
     \frac{(1+x^p)^2}{p\,x^{p-1}(1+x^2)^2}\,dx`. The last step ends at the uniform
-    policy.
+    policy. `OutOfReach` is raised if there are more than `MAX_FLOW_STEPS` steps.
     """
     problem = parse_problem(update, eta, schedule, p)
+    if n > MAX_FLOW_STEPS:
+        raise OutOfReach(f"n: at most {MAX_FLOW_STEPS} steps are followed, got {n}")
     process: Any = problem.process()
     clock = _flow_clock(problem)
     rows, times, steps = [], [clock(process)], []
@@ -46,6 +52,11 @@ def step_flow_times(
     if math.isinf(back):
         raise ValueError(f"n = {n}, eta = {eta}: the policy never recovers from these updates")
     total = n + int(back)
+    if total > MAX_FLOW_STEPS:
+        raise OutOfReach(
+            f"n: at most {MAX_FLOW_STEPS} steps are followed, but {n} updates and the {back} that "
+            f"undo them are {total}"
+        )
     scale = 1.0
     for t, w in enumerate(islice(problem.weights(), total), start=1):
         (process.forward if t <= n else process.backward)(w)
@@ -68,9 +79,9 @@ def _flow_clock(problem: TwoActionProblem) -> Callable[[Any], float]:
         return lambda process: escort_flow_time(
             float(abs(process.u2 / process.u1).log()), float(problem.p)
         )
+    dropped = " factor=drop" if problem.kind is EscortProcess else ""
     raise ValueError(
-        f"update must be pg-sm, or pg-es with its factor; it is {problem.update.name}"
-        + (", factor dropped" if problem.kind is EscortProcess else "")
+        f"update: expected pg-sm, or pg-es with its factor, got {problem.update.name}{dropped}."
     )
 
 

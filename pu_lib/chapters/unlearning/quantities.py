@@ -51,6 +51,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
+from pu_lib.arrays import safe_repr
 from pu_lib.chapters.unlearning.block_counting import count_in_blocks, has_few_blocks
 from pu_lib.claims.formulas import ceil, formula, log1p, sqrt
 from pu_lib.exact import Number, Undecided, ball, certified, root_sum, sign
@@ -73,6 +74,9 @@ from pu_lib.updates import Update
 
 MAX_STEPS = 2_000_000
 """The largest number of updates to perform one by one, which takes a few seconds."""
+
+MAX_LINKED_N = 200_000
+"""The largest n of `linked_count`, which takes a few seconds."""
 
 MAX_BLOCK_N = 10**15
 """The largest n for which PG-SM is counted in blocks of steps."""
@@ -586,10 +590,12 @@ def path(
     """Return pi_t(a_1) at t = 0 to n + steps over `n` forward and then `steps` backward updates."""
     n, steps = require_count("n", n, 0), require_count("steps", steps, 0)
     if n + steps > MAX_STEPS:
-        raise ValueError(f"n, steps: at most {MAX_STEPS} updates together; there are {n + steps}")
+        raise ValueError(
+            f"n, steps: expected at most {MAX_STEPS} updates together, got {n + steps}."
+        )
     problem = parse_problem(update, eta, schedule, p, factor, start)
     if problem.eta > LARGEST:
-        raise ValueError("eta must be at most 10^300")
+        raise ValueError(f"eta: expected at most 10^300, got {safe_repr(eta)}.")
     process = problem.process()
     values = [process.probability()]
     for t, w in enumerate(islice(problem.weights(), n + steps)):
@@ -613,9 +619,11 @@ def linked_count(
     r"""Return the count for the policy gradient of :math:`\pi(a_1) = F(\theta_1 - \theta_2)`.
 
     The initial policy is uniform. `density` is :math:`F'` on :math:`[0, \infty)` and maps balls to
-    balls.
+    balls. `OutOfReach` is raised if n exceeds `MAX_LINKED_N`, or the count `MAX_STEPS`.
     """
     n, problem = require_count("n", n, 0), parse_problem("pg-sm", eta, schedule)
+    if n > MAX_LINKED_N:
+        raise OutOfReach(f"n: at most {MAX_LINKED_N} updates are made one by one, got {n}")
 
     def undo() -> int:
         process = LinkProcess(density)

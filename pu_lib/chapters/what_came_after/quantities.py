@@ -45,6 +45,7 @@ from pu_lib.arrays import Floats, as_float, require_distributions
 from pu_lib.exact import Number, exact
 from pu_lib.interface import Update
 from pu_lib.parametrizations import as_rows
+from pu_lib.two_action_dynamics import OutOfReach
 
 __all__ = [
     "CountedFloat",
@@ -59,6 +60,12 @@ __all__ = [
     "natural_count",
     "natural_policy",
 ]
+
+MAX_STEPS = 10_000
+"""The largest number of steps with rational weights that are added one by one."""
+
+MAX_BITS = 200_000
+"""The largest number of bits of an exact power of a ratio, which takes a few seconds."""
 
 # Mirror descent
 
@@ -141,31 +148,49 @@ def natural_count(n: int, weights: Iterable[Fraction], strict: bool = False) -> 
     """Return the number of backward steps of NPG that undo n forward steps.
 
     `weights` are the positive weights of all forward and backward steps, multiplied by the gap.
+    `OutOfReach` is raised if n or the count exceeds `MAX_STEPS`.
     """
+    _require_in_reach("n", n, MAX_STEPS)
     left, walk = Fraction(0), iter(weights)
     for _ in range(n):
         left += next(walk)
     back = 0
     while left > 0 or (left == 0 and strict):
+        _require_in_reach("the count", back + 1, MAX_STEPS)
         left, back = left - next(walk), back + 1
     return back
 
 
 def geometric_count(n: int, ratio: Number) -> int:
-    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, computed by exact comparisons."""
+    r"""Return the least m with :math:`c^m \ge 2 - c^{-n}`, computed by exact comparisons.
+
+    `OutOfReach` is raised if :math:`c^n` or :math:`c^m` has more than `MAX_BITS` bits.
+    """
     c = _ratio_above_one(ratio)
-    goal, power, m = 2 - c**-n, Fraction(1), 0
-    while power < goal:
-        power, m = power * c, m + 1
-    return m
+    _require_in_reach("the bits of ratio^n", n * c.numerator.bit_length(), MAX_BITS)
+    return _least_exponent(c, 2 - c**-n)
 
 
 def geometric_bound(ratio: Number) -> int:
-    r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`."""
-    c, power, m = _ratio_above_one(ratio), Fraction(1), 0
-    while power < 2:
+    r"""Return :math:`\lceil\log 2/\log c\rceil`, the least m with :math:`c^m \ge 2`.
+
+    `OutOfReach` is raised if :math:`c^m` has more than `MAX_BITS` bits.
+    """
+    return _least_exponent(_ratio_above_one(ratio), Fraction(2))
+
+
+def _least_exponent(c: Fraction, goal: Fraction) -> int:
+    """Return the least m with c^m >= goal."""
+    power, m = Fraction(1), 0
+    while power < goal:
+        _require_in_reach("the bits of ratio^m", power.numerator.bit_length(), MAX_BITS)
         power, m = power * c, m + 1
     return m
+
+
+def _require_in_reach(what: str, number: int, most: int) -> None:
+    if number > most:
+        raise OutOfReach(f"{what}: at most {most} for exact arithmetic, got {number}")
 
 
 def _ratio_above_one(ratio: Number) -> Fraction:

@@ -203,12 +203,17 @@ function later(action) {
 
 const PAPER = 790; // the room of a figure on a printed page, at the scale of live.css
 
-// Draw anew whenever the room changes: draw(width in pixels).
+const LEAST = 200; // in pixels; with less, labels leave bars and circles a negative size
+
+// Draw again whenever the width of the box changes: draw(width in pixels). A box that is narrower
+// than a figure can be scrolls.
 function fit(box, draw) {
   let width = 0;
   const again = () => {
-    if (box.clientWidth > 0 && box.clientWidth !== width) {
-      width = box.clientWidth;
+    box.style.overflowX = box.clientWidth < LEAST ? "auto" : "";
+    const room = Math.max(LEAST, box.clientWidth);
+    if (box.clientWidth > 0 && room !== width) {
+      width = room;
       draw(width);
     }
   };
