@@ -58,6 +58,7 @@ from pu_lib.settings import did_you_mean, find_name, read_settings, write_settin
 
 __all__ = [
     "DOMAINS",
+    "PAPER",
     "Baseline",
     "Domain",
     "as_process",
@@ -577,3 +578,6 @@ for _name, _make_chain, _title in (
             axes=_CHAIN_AXES,
         )
     )
+
+PAPER = tuple(DOMAINS)
+"""The names of the paper's domains."""
