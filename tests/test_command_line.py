@@ -199,7 +199,10 @@ def test_race_passes_defaults_and_options(
     record_calls("pu_lib.show.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
-    assert saved == [((drawn,), {"dpi": 2 * DPI})]
+    ((file,), how) = saved[0]
+    assert how == {"format": "svg", "dpi": 2 * DPI}
+    assert file.closed
+    assert drawn.read_bytes() == b""
     assert capsys.readouterr().out == f"who won\nCurves: {drawn}\n"
 
 

@@ -18,12 +18,10 @@ assumed to be that of the process with the same name in the next sweep.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
 import re
-import secrets
 import sqlite3
 import time
 import zlib
@@ -51,6 +49,7 @@ from pu_lib.experiments.cells import (
 )
 from pu_lib.experiments.jekyll_hyde import engine_of
 from pu_lib.experiments.options import Options, configured, describe, parse, program, scheme_of
+from pu_lib.files import replacing
 from pu_lib.updates import UPDATES, EscortPolicyGradient, Update
 
 __all__ = [
@@ -708,22 +707,8 @@ def _old_runs(path: Path, count: str | None, digest: str | None) -> pd.DataFrame
 
 def write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) -> None:
     """Write runs to a Parquet file."""
-    sink = io.BytesIO()
-    pq.write_table(_table(runs), sink, compression="zstd", compression_level=level)
-    replace_file(target, sink.getvalue())
-
-
-def replace_file(target: Path, content: bytes) -> None:
-    """Replace a file atomically: write a temporary file, flush the file to disk and rename it."""
-    temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "wb") as sink:
-            sink.write(content)
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(target) as file:
+        pq.write_table(_table(runs), file, compression="zstd", compression_level=level)
 
 
 def has_runs(directory: Path) -> bool:
