@@ -345,7 +345,9 @@ def sweep(
     progress : bool
         Whether to show progress and the remaining time on standard error.
     known : pandas.DataFrame, optional
-        A table of runs. Runs of the current engine in the table are not computed again.
+        A table of runs. Runs of the current engine and the same process in the table are not
+        computed again. A table without the column `process` counts only for the domains of the
+        paper and for processes that are named after their content.
     adaptive : bool
         Whether to drop settings that are far from the best setting of the same update.
 

@@ -537,7 +537,7 @@ def test_scheduler_without_workers_raises(tmp_path, monkeypatch):
     assert run_missing(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
     for name, sentence in [
         ("digest_of", "'chain' is another process here"),
-        ("engine_of", "the engine of ce is another one here"),
+        ("engine_of", "the engine of di is another one here"),
     ]:
         made = iter("01")  # here, and on a worker with another version
         with monkeypatch.context() as patched:
