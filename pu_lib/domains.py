@@ -59,6 +59,7 @@ from pu_lib.settings import did_you_mean, find_name, read_settings, write_settin
 
 __all__ = [
     "DOMAINS",
+    "PAPER",
     "Baseline",
     "Domain",
     "as_process",
@@ -606,3 +607,6 @@ for _name, _make_chain, _title in (
             axes=_CHAIN_AXES,
         )
     )
+
+PAPER = tuple(DOMAINS)
+"""The names of the paper's domains."""

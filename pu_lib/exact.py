@@ -23,8 +23,10 @@ decides ties of sums of square roots, and `is_one` decides ties of products of p
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from math import gcd
 from numbers import Integral, Rational
@@ -39,6 +41,7 @@ __all__ = [
     "certified",
     "exact",
     "is_one",
+    "precision",
     "root_sum",
     "sign",
     "solve",
@@ -48,6 +51,7 @@ Number: TypeAlias = "int | Fraction | str | float"
 """A rational number: an integer, a fraction, a float, or text such as ``"3/10"``."""
 
 T = TypeVar("T")
+_precision_lock = threading.RLock()
 
 
 class Undecided(ArithmeticError, ValueError):  # noqa: N818 - an outcome, not an error
@@ -68,6 +72,17 @@ def exact(x: Number, name: str = "the number") -> Fraction:
         raise ValueError(
             f"{name}: expected an integer, a fraction or a finite decimal such as '0.3', got {x!r}."
         ) from None
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Set the precision of balls within a block.
+
+    The precision of python-flint is global to a process, so other threads wait for the end of the
+    block before they enter one. Computations that are to run in parallel need processes.
+    """
+    with _precision_lock, ctx.workprec(bits):
+        yield
 
 
 def ball(x: Number | arb) -> arb:
@@ -125,7 +140,7 @@ def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14
     balls from exact numbers at every call, because an existing ball does not become narrower.
     """
     while True:
-        with ctx.workprec(bits):
+        with precision(bits):
             try:
                 return compute()
             except Undecided as undecided:

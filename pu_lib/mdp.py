@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array, as_int
+from pu_lib.files import replacing
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 
@@ -418,6 +419,11 @@ class FiniteMDP:
         ----------
         path : path
             The path of the file; no suffix is added.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written. A file that was there is not changed.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         arrays: dict[str, Any] = {
@@ -426,7 +432,7 @@ class FiniteMDP:
             "discount": self.discount,
             "terminal": self.terminal,
         }
-        with open(path, "wb") as file:  # given a path, NumPy would append .npz
+        with replacing(path) as file:  # given a path, NumPy would append .npz
             if isinstance(self._matrix, np.ndarray):
                 np.savez_compressed(file, transitions=self.transitions, **arrays)
             else:

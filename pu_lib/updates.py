@@ -360,7 +360,8 @@ def register(update: _Registered) -> _Registered:
     ValueError
         If the name is missing, contains a colon (``module:NAME`` is an import path) or an equals
         sign (``name option=value`` has options), or belongs to an update of another class or to
-        an update of the library with other settings.
+        an update of the library with other settings. A class that is defined again in the same
+        module, as in a notebook, replaces its earlier definition.
 
     Examples
     --------
@@ -386,8 +387,9 @@ def register(update: _Registered) -> _Registered:
         raise ValueError(f"update: expected a name without an equals sign, got {name!r}.")
     # A class that is defined again, as when a notebook cell is run twice, replaces itself.
     old = type(UPDATES.get(name, instance))
-    if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
-        raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")
+    places = [(found.__module__, found.__qualname__) for found in (old, kind)]
+    if old is not kind and (places[0] != places[1] or old.__module__ == __name__):
+        raise ValueError(f"update: the name {name!r} is taken by {'.'.join(places[0])}.")
     if old.__module__ == __name__ and instance != UPDATES.get(name, instance):
         raise ValueError(
             f"update: the name {name!r} stands for the settings {UPDATES[name].options}; register "

@@ -2,8 +2,10 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -335,3 +337,25 @@ def test_proofs_of_returns_the_proofs_of_a_claim() -> None:
     assert names["thm:unlearn/i/pg-sm"] == ["theorem_4_i_pg_sm"]
     assert names["prop:non-monotonicity/example"] == []
     assert sum(map(bool, names.values())) < len(names) / 2
+
+
+def test_claims_can_be_judged_in_several_threads():
+    names = [
+        "book:two-actions",
+        "thm:domino/iii",
+        "thm:unlearn/i/pg-es",
+    ]
+
+    def found(name):
+        judged = judge(name)
+        wrong = {variant: result.status for variant, result in judge_wrong(name).items()}
+        return {**judged.record(), "seconds": None}, wrong
+
+    alone = [found(name) for name in names]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads take turns more often than usual
+    try:
+        with ThreadPoolExecutor(5) as pool:
+            assert list(pool.map(found, 3 * names)) == 3 * alone
+    finally:
+        sys.setswitchinterval(before)

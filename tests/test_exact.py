@@ -1,5 +1,6 @@
 """Exact numbers: parsing, signs and linear systems."""
 
+import threading
 from fractions import Fraction
 from math import isclose, prod, sqrt
 
@@ -8,7 +9,17 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pu_lib.exact import Undecided, ball, certified, exact, is_one, root_sum, sign, solve
+from pu_lib.exact import (
+    Undecided,
+    ball,
+    certified,
+    exact,
+    is_one,
+    precision,
+    root_sum,
+    sign,
+    solve,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +69,25 @@ def test_certified_raises_the_precision_until_decided():
     before = ctx.prec
     assert certified(compare, bits=64) is False
     assert used == [64, 128, 256, 512]
+    assert ctx.prec == before
+
+
+def test_threads_do_not_change_each_others_precision():
+    before, used = ctx.prec, []
+    entered = threading.Event()
+
+    def low():
+        with precision(30):
+            entered.set()
+            used.append(ctx.prec)
+
+    other = threading.Thread(target=low)
+    with precision(300):
+        other.start()
+        assert not entered.wait(0.1)
+        used.append(ctx.prec)
+    other.join(timeout=10)
+    assert used == [300, 30]
     assert ctx.prec == before
 
 

@@ -1,6 +1,8 @@
 """The updates: gradients, projection, invariances, ties and error messages."""
 
+import sys
 from decimal import Decimal
+from importlib import reload
 
 import autograd
 import autograd.numpy as anp
@@ -611,6 +613,27 @@ def test_custom_policy_is_checked():
             update.policy([0.5, 0.5])
         with pytest.raises(ValueError, match="update heavy: expected probabilities"):
             count(3, update)
+
+
+def test_register_rejects_a_class_of_the_same_name_in_another_module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, share in (("here", 0.5), ("there", 0.25)):
+        (tmp_path / f"{name}.py").write_text(
+            "from pu_lib.updates import CrossEntropy\n\n\n"
+            'class Own(CrossEntropy):\n    name = "own"\n\n'
+            "    def advance(self, theta, q, weight, rng):\n"
+            f"        return super().advance(theta, q, {share} * weight, rng)\n"
+        )
+    try:
+        here = as_update("here:Own")
+        with pytest.raises(ValueError, match=r"the name 'own' is taken by here[.]Own"):
+            as_update("there:Own")
+        assert as_update("own") is here
+        again = reload(sys.modules["here"]).Own  # the module was edited, as in a notebook
+        assert register(again) is again
+        assert type(as_update("own")) is again is not type(here)
+    finally:
+        UPDATES.pop("own", None)
 
 
 def test_register_rejects_other_settings_under_a_library_name():

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from flint import arb, ctx
+from flint import arb
 
 from pu_lib import sparse
 from pu_lib.arrays import Floats
@@ -46,6 +46,7 @@ from pu_lib.chapters.updates.quantities import (
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import random_mdp
+from pu_lib.exact import precision
 from pu_lib.formatting import format_number
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
@@ -593,7 +594,7 @@ def library_computes_the_steps(
                 expected = np.array(projected(theta.tolist(), q.tolist(), w))
                 size = 1.0 + 1e-3 * w * np.abs(q).max()  # the difference of values is rounded
             else:
-                with ctx.workprec(200):
+                with precision(200):
                     formula = modified if name == "mce" else update.name
                     options = dict(update.options)
                     if update.name == "pg-es" and escort_factor:
@@ -613,7 +614,7 @@ def library_computes_the_steps(
 @check("book:library-counts", wrong={"CE moves as DI": {"cross_entropy": "di"}})
 def library_counts_with_the_steps(compare: Recorder, cross_entropy: str = "ce") -> None:
     """The exact processes of two actions, which count updates, follow the formulas."""
-    with ctx.workprec(200):
+    with precision(200):
         for name in ("pg-sm", "pg-es", "di", "ce", "mce"):
             for weight in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 5)):
                 problem = parse_problem(name, weight)
