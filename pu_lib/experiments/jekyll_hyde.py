@@ -42,6 +42,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import as_int, require_distributions
 from pu_lib.engine import loop
+from pu_lib.engine.comparing import require_kernel
 from pu_lib.engine.compiling import code_digest
 from pu_lib.engine.rows import (
     UNIT,
@@ -241,8 +242,9 @@ def simulate(
     Raises
     ------
     ValueError
-        If the update is unknown or has no kernel that compiles, a number is out of range, or
-        `memory.record_at` exceeds `max_steps`.
+        If the update is unknown, has no kernel that compiles, or its kernel differs from its
+        `advance`; if a number is out of range or `memory.record_at` exceeds `max_steps`; or if
+        parameters leave the range of floats.
     """
     chosen = configured(update, options)
     static = _static_args(problem, chosen, options)
@@ -268,19 +270,27 @@ def simulate(
         )
     except numba.core.errors.NumbaError as error:
         raise ValueError(f"update: the kernel of {chosen.name} does not compile: {error}") from None
-    if chosen.kernel not in KERNELS:
-        _require_policy(chosen, memory)
+    _require_policies(chosen, memory)
     low, high = problem.baseline_performance, problem.optimal_performance
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
 
 
-def _require_policy(update: Update, memory: RunBuffers) -> None:
-    """Raise an error if the final policies are not distributions; the loop does not check them."""
+def _require_policies(update: Update, memory: RunBuffers) -> None:
+    """Raise a `ValueError` unless the final parameters are finite and the policies sum to 1.
+
+    The loop does not check them. A parameter that is not finite stays so until the end of the run.
+    """
+    finite = np.isfinite(memory.theta).all(axis=1)
+    if not finite.all():
+        state = int(np.argmin(finite))
+        raise ValueError(
+            f"update: the parameters of {update.name} leave the range of floats (1.8e308) at state "
+            f"{state}: {memory.theta[state]}; use a smaller step size."
+        )
     try:
         require_distributions("pi", memory.pi)
     except ValueError as error:
-        words = f"update: the kernel of {update.name} returned no policy: {error}"
-        raise ValueError(words) from None
+        raise ValueError(f"update: the steps of {update.name} give no policy: {error}") from None
 
 
 def _static_args(problem: Problem, update: Update, options: Options) -> loop.StaticArgs:
@@ -294,6 +304,7 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
         )
     if policy is None or policy not in known:
         raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
+    require_kernel(update, problem.n_actions)
     return loop.StaticArgs(
         actions=(0,) * problem.n_actions,
         successors=static_successors(problem.n_successors),
