@@ -439,3 +439,21 @@ def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch
     else:
         assert if_none == "last"
     assert len(made) == drawn
+
+
+@pytest.mark.parametrize("name", ["MDP.NPZ", "my.NpZ", "without suffix"])
+def test_files_are_read_whatever_their_suffix(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved = domains.chain(4)
+    saved.save(name)
+    for path in (name, tmp_path / name):
+        assert domains.as_process(path).digest == saved.digest
+        assert read_process(path).name == f"mdp-{saved.digest[:16]}"
+    domains.chain(5).save("chain")  # a domain comes before a file of the same name
+    assert domains.as_process("chain").n_states == 10
+
+
+def test_text_that_cannot_be_a_path_is_no_file():
+    for text in ("x" * 10_000, "a\0b"):
+        with pytest.raises(ValueError, match="process: unknown"):
+            domains.as_process(text)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.domains import Baseline, Domain, as_process, is_domain, read_domain
+from pu_lib.domains import Baseline, Domain, as_process, is_domain, is_path, read_domain
 from pu_lib.experiments.options import Options, Scheme
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.mdp import FiniteMDP
@@ -116,7 +116,7 @@ def read_process(process: Any, **parameters: Any) -> Process:
         domain, given = read_domain(process)
         return Process(domain.name, domain, {**domain.parameters, **given, **parameters})
     mdp = as_process(process)
-    by_id = isinstance(process, str) and not process.endswith(".npz")
+    by_id = isinstance(process, str) and not is_path(process)
     return Process(process if by_id else f"mdp-{mdp.digest[:16]}", mdp, {})
 
 

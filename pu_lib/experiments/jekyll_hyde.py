@@ -33,12 +33,13 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pu_lib.arrays import as_int, require_distributions
 from pu_lib.engine import loop
@@ -132,20 +133,21 @@ class RunBuffers:
 
     Parameters
     ----------
-    record_at : array_like of int, shape (M,), optional
-        Increasing numbers of steps, at least 1, after which the policy is stored in `recorded`, of
-        shape (M, S, A). A run with `record_at` continues to its last step even if it passes the
-        threshold.
+    record_at : iterable of int, optional
+        Increasing numbers of steps, at least 1, after which the policy is stored in `recorded`.
+        The array `recorded` has the shape (number of entries, S, A). A run with `record_at`
+        continues to its last step even if it passes the threshold.
 
     Raises
     ------
     ValueError
-        If `record_at` is not increasing.
+        If `record_at` has other entries than integers, or is not increasing.
     """
 
-    def __init__(self, record_at: ArrayLike = ()) -> None:
+    def __init__(self, record_at: Iterable[int] = ()) -> None:
         self._shape: tuple[int, ...] = ()
-        self.record_at = np.array(record_at, np.int64)
+        steps = [as_int("record_at", step) for step in record_at]
+        self.record_at = np.array(steps, np.int64)
         if (np.diff(self.record_at, prepend=0) < 1).any():
             raise ValueError(
                 "record_at: expected increasing numbers of steps, at least 1, got "
