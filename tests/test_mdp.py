@@ -746,7 +746,7 @@ def test_frozen_lake_of_2500_states_is_read_with_little_memory():
 
 @pytest.mark.parametrize("gamma", [1 - 1e-6, 1 - 1e-9, 1 - 1e-12])
 def test_sums_are_accepted_only_if_values_change_little(gamma):
-    """The value is 1 / (1 - gamma sum): 5.3e8 instead of 1e9 for gamma = 1 - 1e-9, sum 1 - 9e-10."""
+    """The value is 1 / (1 - gamma sum): for gamma = 1 - 1e-9, 5.3e8 instead of 1e9."""
     short = [[[1 - 9e-10], [1 - 9e-10]]]
     sentence = r"transitions: .*not 1; .*off by 9.0e-10; with discount 0.999"
     with pytest.raises(ValueError, match=sentence):
