@@ -242,7 +242,7 @@ def _contains(value: object, test: Callable[[object], bool]) -> bool:
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         return False
     others = set(map(type, value)) - {float, int}
-    return any(type(entry) in others and _contains(entry, test) for entry in value)
+    return bool(others) and any(type(x) in others and _contains(x, test) for x in value)
 
 
 def _is_masked(value: object) -> bool:
