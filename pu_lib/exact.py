@@ -23,6 +23,7 @@ decides ties of sums of square roots, and `is_one` decides ties of products of p
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ from numbers import Integral, Rational
 from typing import Any, TypeAlias, TypeVar
 
 from flint import arb, arb_mat, ctx, fmpq, fmpz
+
+from pu_lib.arrays import safe_repr
 
 __all__ = [
     "Number",
@@ -52,6 +55,8 @@ Number: TypeAlias = "int | Fraction | str | float"
 
 T = TypeVar("T")
 _precision_lock = threading.RLock()
+_MOST_DIGITS = 4300  # as many as Python reads without an exponent
+_EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)\s*$")
 
 
 class Undecided(ArithmeticError, ValueError):  # noqa: N818 - an outcome, not an error
@@ -64,14 +69,24 @@ def exact(x: Number, name: str = "the number") -> Fraction:
     A string is a decimal (``"0.3"``, ``"1e-3"``) or a quotient (``"3/10"``). A float is read as the
     shortest decimal that rounds to the float: ``0.3`` is 3/10, not the nearest binary fraction.
     """
+    if isinstance(x, str):
+        _require_small_exponent(x, name)
     if isinstance(x, (Integral, Rational)):
         return Fraction(int(x)) if isinstance(x, Integral) else Fraction(x)
     try:
         return Fraction(x if isinstance(x, str) else repr(float(x)))
     except (TypeError, ValueError, ZeroDivisionError):
         raise ValueError(
-            f"{name}: expected an integer, a fraction or a finite decimal such as '0.3', got {x!r}."
+            f"{name}: expected an integer, a fraction or a finite decimal such as '0.3', got "
+            f"{safe_repr(x)}."
         ) from None
+
+
+def _require_small_exponent(text: str, name: str) -> None:
+    """Raise a `ValueError` if a decimal has so large an exponent that a fraction of it is huge."""
+    exponent = _EXPONENT.search(text)
+    if exponent and (len(exponent[1]) > 9 or abs(int(exponent[1])) > _MOST_DIGITS):
+        raise ValueError(f"{name}: expected at most {_MOST_DIGITS} digits, got {safe_repr(text)}.")
 
 
 @contextmanager

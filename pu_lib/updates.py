@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pu_lib import kernels
-from pu_lib.arrays import Floats, first_index, require_distributions
+from pu_lib.arrays import Floats, as_float, first_index, require_distributions
 from pu_lib.interface import Parametrization, PlotStyle, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
@@ -117,7 +117,8 @@ class _Softmax(Update):
         if np.any(pi == 0.0):
             raise ValueError(
                 f"pi: a softmax policy is positive at every action, got 0 at index "
-                f"{first_index(pi == 0.0)}; mix in a small share of the uniform policy."
+                f"{first_index(pi == 0.0)}; mix in a small share of the uniform policy: "
+                "(1 - epsilon) * pi + epsilon / n_actions, with epsilon such as 1e-6."
             )
         return np.log(pi)
 
@@ -177,8 +178,7 @@ class EscortPolicyGradient(Update):
         return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.p) and self.p >= 1.0):
-            raise ValueError(f"p: the escort exponent must be a finite number >= 1, got {self.p}.")
+        as_float("p", self.p, low=1.0)
         if self.factor not in get_args(EscortFactor):
             raise ValueError(
                 f"factor: expected one of {get_args(EscortFactor)}, got {self.factor!r}."
@@ -553,8 +553,11 @@ def make_update(name: str, **options: object) -> Update:
     usual = as_update(name)
     try:
         return type(usual)(**(usual.options | options))
-    except TypeError:
+    except TypeError as error:
+        unknown = sorted(options.keys() - usual.options.keys())
+        if not unknown:
+            raise ValueError(f"update: {usual.name}: {error}.") from None
         raise ValueError(
-            f"update: {usual.name} has no option {', '.join(sorted(options))}; its options are: "
+            f"update: {usual.name} has no option {', '.join(unknown)}; its options are: "
             f"{', '.join(usual.options) or 'none'}."
         ) from None

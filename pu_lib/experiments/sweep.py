@@ -29,6 +29,7 @@ from pu_lib.experiments.cells import (
     Chunk,
     Process,
     digest_of,
+    naming_run,
     problem_of,
     read_process,
 )
@@ -256,16 +257,18 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
 
 def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
     """Compute one run of a cell and return its outcome; `memory` then contains the final state."""
-    return simulate(
-        problem_of(cell, run),
-        cell.update,
-        cell.step_size,
-        cell.scheme,
-        seed_state(cell.seed, cell.process.name, run),
-        cell.options,
-        cell.max_steps,
-        memory,
-    )
+    problem, seeds = problem_of(cell, run), seed_state(cell.seed, cell.process.name, run)
+    with naming_run(cell, run):
+        return simulate(
+            problem,
+            cell.update,
+            cell.step_size,
+            cell.scheme,
+            seeds,
+            cell.options,
+            cell.max_steps,
+            memory,
+        )
 
 
 def run_chunk(chunk: Chunk) -> Measured:
