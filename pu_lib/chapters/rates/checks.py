@@ -285,7 +285,11 @@ def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
     wrong={"MCE in CE's place, which the adversary does not slow down": {"update": "mce"}},
 )
 def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = "ce") -> None:
-    """CE has the rate 1/W with one best arm, but can be slower with two best arms."""
+    """CE has the rate 1/W with one best arm.
+
+    With two best arms, which the claim does not speak of, an adversary who breaks ties slows CE
+    down. The claim's sentence reports this, so the check compares it, too.
+    """
     rng = np.random.default_rng(0)
     for _ in range(60):
         n = int(rng.integers(2, 6))
@@ -301,8 +305,8 @@ def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = 
     times, masses = taking_turns(update, 50_000)
     late = times >= 10
     slope = -float(np.polyfit(np.log(times[late]), np.log(masses[late]), 1)[0])
-    compare.at_least(
-        "exponent", slope, FIRST_ORDER, limit="0.97", as_printed=True, at={"t": int(times[-1])}
+    compare.at_most(
+        "exponent with adversarial ties", slope, 0.6, limit="0.6", at={"t": int(times[-1])}
     )
 
 
