@@ -75,9 +75,18 @@ Levels = tuple[Fraction, ...]
 
 
 @formula
-def excess_bound(weight: float, actions: int) -> Any:
-    """Return an upper bound on the excess entropy of a state with the given weight."""
-    return (actions - 1) * exp(-(weight / 2))
+def rare_mass(weight: Any, actions: int) -> Any:
+    """Return a bound on 1 minus the largest probability if the excess entropy is positive."""
+    return (actions - 1) * exp(1 - weight / 2)
+
+
+@formula
+def excess_bound(weight: Any, actions: int, rare: Any) -> Any:
+    """Return an upper bound on the excess entropy of a state with the given weight.
+
+    `rare` is the smaller of 1/2 and `rare_mass`.
+    """
+    return (actions - 1) * exp(-(weight * (1 - rare)))
 
 
 @formula
@@ -93,9 +102,9 @@ def lack_bound(discount: float, lead: float, spread: float) -> float:
 
 
 @formula
-def weight_threshold(window: int, states: int, actions: int, lack: float) -> Any:
-    """Return the threshold such that CE converges if the weights of all states are above it."""
-    return 2 * log((window + 1) * states * (actions - 1) / lack)
+def exponent_threshold(window: int, states: int, actions: int, lack: float) -> Any:
+    """Return the exponent of the excess bound above which CE with constant weights converges."""
+    return log((window + 1) * states * (actions - 1) / lack)
 
 
 # The cycle

@@ -490,6 +490,50 @@ def escort_with_p_2_never_decreases_the_best_action(
 
 
 @check(
+    "sec:gravity/pg-es-threshold",
+    wrong={
+        "a hundredth above the threshold": {"factor": Fraction(101, 100)},
+        "two thirds of the threshold are too much for two values": {"needed": Fraction(2, 3)},
+    },
+)
+def escort_loses_only_above_the_threshold(
+    compare: Recorder,
+    factor: Fraction = Fraction(1),
+    needed: Fraction = Fraction(101, 100),
+    n_samples: int = 4_000,
+) -> None:
+    """PG-ES with p = 2 never decreases the best action up to the threshold, in exact steps.
+
+    If the values are two different numbers, it does so a hundredth above the threshold.
+    """
+    rng = np.random.default_rng(12)
+    crossings = steps = 0
+    for i, row in enumerate(rng.integers(1, 60, (n_samples, 10)).tolist()):
+        n, two_valued = 2 + i % 4, i % 3 == 0
+        theta = [Fraction(x, 10) * (-1) ** x for x in row[:n]]
+        q = [Fraction(x % 2 if two_valued else x, 10) for x in row[5 : 5 + n]]
+        square = sum(x * x for x in theta)
+        value = sum(x * x * y for x, y in zip(theta, q, strict=True)) / square
+        gain, loss = max(q) - value, value - min(q)
+        if loss <= gain or gain == 0:
+            continue  # the threshold is infinite, or all values are equal
+        threshold, greedy = square / (loss - gain), q.index(max(q))
+        before = theta[greedy] ** 2 / square
+        at = {"theta": ", ".join(map(str, theta)), "q": ", ".join(map(str, q))}
+        after, crossed = gravity.escort_step_exact(theta, q, factor * threshold)
+        steps, crossings = steps + 1, crossings + bool(crossed)
+        compare.at_least(
+            "change of the best action up to the threshold", after[greedy] - before, 0,
+            limit="0", at=at,
+        )  # fmt: skip
+        if two_valued:
+            above, _ = gravity.escort_step_exact(theta, q, needed * threshold)
+            lost = before - above[greedy]
+            compare.true("loss above the threshold, two values", lost > 0, at=at)
+    compare.report(**{"steps": steps, "steps with a crossing": crossings})
+
+
+@check(
     "sec:gravity/pg-es-restricted",
     wrong={
         "PG-SM's set in place of PG-ES's, and the other way round": {
