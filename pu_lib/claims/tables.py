@@ -34,6 +34,7 @@ __all__ = [
     "status_counts",
     "summary",
     "table_1",
+    "thresholds_table",
     "to_html",
     "what_stands",
 ]
@@ -367,6 +368,27 @@ def criteria() -> Html:
         for column in COLUMNS.values()
     ]
     return _table(("Column", "What is measured, and when each entry is given"), rows, "Criteria")
+
+
+def thresholds_table() -> Html:
+    """Return the thresholds of Table 1, and the first entry that changes if each one is moved."""
+    from pu_lib.chapters.table1.quantities import COLUMNS, thresholds
+
+    def entry(number: tuple[float, str] | None) -> str:
+        return "none" if number is None else f"{label_of(number[1])}, at {number[0]:.3g}"
+
+    rows = [
+        (
+            html.escape(COLUMNS[threshold.column].title),
+            html.escape(threshold.name),
+            f"{threshold.value:g}",
+            entry(threshold.below),
+            entry(threshold.above),
+        )
+        for threshold in thresholds()
+    ]
+    head = ("Column", "Measured", "Threshold", "First to change below", "First to change above")
+    return _table(head, rows, "How far each threshold can be moved before an entry changes")
 
 
 # Pieces
