@@ -427,7 +427,8 @@ class NaturalPolicyGradient(_Softmax):
     :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which does not
     change a softmax policy. The new policy is proportional to :math:`\pi(a)\,e^{w q(a)}`. The
     values are shifted so that the largest is 0, which leaves the parameter of the best action
-    unchanged.
+    unchanged. All this is about a table: with parameters that states share, the natural gradient is
+    a least-squares fit, and the shift matters if the step is pulled back through a network.
     """
 
     name = "npg"

@@ -76,6 +76,10 @@ TIED = "random-ties"
 """The experiment on Random MDPs with ties between actions broken at random."""
 
 
+SARSA_LIMIT = "sarsa-limit"
+"""The experiment on the chain and the cliff at rates so large that policies are greedy."""
+
+
 def fixed_rate(update: str) -> float:
     """Return the learning rate of an update on growing chains, or 1 if it is not in the paper."""
     return FIXED_RATES.get(update, 1.0)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.special
 
-from pu_lib.chapters.empirical import checks, checks_live
+from pu_lib.chapters.empirical import checks, checks_live, figures
 from pu_lib.chapters.empirical.checks import both_rules, run_with, stability
 from pu_lib.chapters.empirical.inequalities import (
     Inequality,
@@ -409,6 +409,58 @@ def test_missing_panels_and_repeated_runs_raise():
     rows = PANELS["cliff"].rows(TABLE)
     with pytest.raises(ValueError, match="more than once"):
         run_with(checks.pg_sm_slow, table=pd.concat([rows, rows.head(1)]))
+
+
+# Acting greedily
+
+EXPLORING = {
+    "chain/LowOffPol": ("chain", "LowOffPol"),
+    "chain/HiOffPol": ("chain", "HiOffPol"),
+    "cliff": ("cliff", "HiOffPol"),
+}
+
+
+def greedy_runs(domain, scheme, beta=0.8):
+    """Return the steps at the rate 10^9, one column an update, with a row for each run."""
+    rows = TABLE[(TABLE["experiment"] == "sarsa-limit") & (TABLE["beta"] == beta)]
+    rows = rows[(rows["domain"] == domain) & (rows["scheme"] == scheme)]
+    assert (rows["eta"] == 1e9).all()
+    return rows.pivot_table(index="run", columns="update", values="steps", observed=True)
+
+
+@pytest.mark.parametrize("name", EXPLORING)
+def test_no_update_beats_acting_greedily_with_exploration(name):
+    steps = greedy_runs(*EXPLORING[name])
+    assert steps.shape == (100, 3)
+    # the limit is one algorithm, whichever update tends to it
+    assert steps["di"].equals(steps["ce"])
+    assert steps["di"].equals(steps["mce"])
+    panel = PANELS[name]
+    for experiment in (panel, panel.more):
+        rows = experiment.rows(TABLE)
+        for _, times in rows.groupby(["update", "eta"], observed=True)["steps"]:
+            assert lower_quantile(times.to_numpy(), 0.5) >= lower_quantile(steps["di"], 0.5)
+            assert times.mean() > 0.99 * steps["di"].mean()
+
+
+def test_smaller_beta_has_one_median_a_grid_step_below_the_limit():
+    below = {}
+    for name, (domain, scheme) in EXPLORING.items():
+        best = committed().curves(f"{name}/beta=0.7").point("median").min()
+        below[name] = best / lower_quantile(greedy_runs(domain, scheme, 0.7)["di"], 0.5)
+    assert below.pop("chain/LowOffPol") == pytest.approx(0.97, abs=0.002)
+    assert set(below.values()) == {1.0}
+
+
+def test_acting_greedily_is_lost_without_exploration():
+    assert (greedy_runs("chain", "NoExplo") == 1_000_000).all(axis=None)
+
+
+def test_table_of_greedy_limits_has_medians_and_means():
+    markup = figures.greedy_limit(["cliff", "random-mdp/NoExplo"])._repr_html_()
+    assert "1,984 (2,042)</td></tr>" in markup
+    assert "1,000,000 (692,227)</td></tr>" in markup  # DI's mean, as few of its runs pass
+    assert markup.count("<tr>") == 3
 
 
 # Checks on tables that make the sentence false

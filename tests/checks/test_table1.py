@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pu_lib.chapters.function_approximation.quantities import NEURD
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.table1 import quantities as table
 from pu_lib.chapters.table1.checks import PRINTED, the_printed_entry_is_measured
@@ -221,8 +222,14 @@ def test_direct_update_learns_with_fitted_scores() -> None:
         "scores fitted before the projection": "yes"
     }
     # only DI is fitted before the projection
-    assert measure("npg", "deep").entry == "no"
-    assert not measure("npg", "deep").exceptions
+    assert measure(NEURD, "deep").entry == "no"
+    assert not measure(NEURD, "deep").exceptions
+
+
+def test_natural_gradient_learns_with_its_compatible_fit() -> None:
+    entry = measure("npg", "deep")
+    assert entry.entry == "yes"
+    assert not entry.exceptions
 
 
 def test_fitted_policy_with_identity_features_is_tabular() -> None:

@@ -25,6 +25,7 @@ from pu_lib.claims.tables import Html, chapter_title, status_counts
 from pu_lib.experiments import details, published
 from pu_lib.experiments.results import (
     PANELS,
+    SARSA_LIMIT,
     STATISTICS,
     TIED,
     Curves,
@@ -51,6 +52,7 @@ __all__ = [
     "draw_panels",
     "draw_published",
     "draw_sarsa",
+    "greedy_limit",
     "provenance",
     "ranks",
     "speeds",
@@ -248,6 +250,28 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
         )
     head = ("panel", "by median", "by restricted mean", "orders", "smallest share censored")
     return _table(head, rows, "Order of the updates at their best rates, fastest first.")
+
+
+def greedy_limit(names: Sequence[str], results: Results | None = None) -> Html:
+    """Return an HTML table of the updates at their best rates beside the limit of large rates.
+
+    A cell has the median and the restricted mean, each at its best rate. The last column is the
+    best of DI, CE and MCE at the rate 10^9.
+    """
+    rows = []
+    for name in names:
+        panel = PANELS[name]
+        experiment = "greedy-limit" if panel.experiment == "random-mdp" else SARSA_LIMIT
+        curves = _results(results).curves(name)
+        limit = _results(results).of(replace(panel, experiment=experiment))
+        cells = [
+            [found.point(statistic).min(axis=1) for statistic in ("median", "mean")]
+            for found in (curves, limit)
+        ]
+        times = np.column_stack([cells[0], np.min(cells[1], axis=1)])
+        rows.append([panel.words, *(f"{a:,.0f} ({b:,.0f})" for a, b in times.T)])
+    head = ("panel", *map(label_of, PAPER), "greedy limit")
+    return _table(head, rows, "Steps to the threshold at the best rate: median (restricted mean).")
 
 
 def _in_order(updates: Sequence[str], times: Floats) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
+from pu_lib.chapters.function_approximation.quantities import compatible_direction
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
 from pu_lib.formatting import format_number, percent
 from pu_lib.mdp import FiniteMDP
@@ -31,6 +32,7 @@ from pu_lib.updates import (
     PAPER,
     UPDATES,
     Direct,
+    NaturalPolicyGradient,
     Update,
     as_update,
     make_update,
@@ -509,7 +511,9 @@ FIT_WEIGHT = 5.0
     "through the projection where the policy is a point of the simplex: "
     f"{N_WRONG} steps of size {STEP_SIZE} with opposite values, then {N_RIGHT} with the right "
     f"ones, on {TASKS} tasks. (The gradient through the projection is that of sparsemax. So DI has "
-    f"a second way: its scores are fitted before the projection, with weight {FIT_WEIGHT:g}.)",
+    f"a second way: its scores are fitted before the projection, with weight {FIT_WEIGHT:g}. The "
+    "direction of NPG is no direction of single states: it is the least-squares fit of the "
+    "advantages by the centred features.)",
     {
         "yes": "the best action ends with more than half of the probability at every state",
         "no": "it does not",
@@ -522,8 +526,7 @@ def _deep(update: Update) -> Entry:
     weights = np.full((TASKS, FEATURES, 3), outputs)
     for values, n_steps in ((1.0 - q, N_WRONG), (q, N_RIGHT)):
         for _ in range(n_steps):
-            step = _direction(update, features @ weights, values)
-            weights = weights + STEP_SIZE * np.swapaxes(features, 1, 2) @ step
+            weights = weights + STEP_SIZE * _weight_step(update, features, weights, values)
     least, failed = _least_best(_policy_of_outputs(update, features @ weights), q)
     if failed:  # the last digits of `least` depend on the processor if outputs cross zero
         least = round(least, 3)
@@ -573,6 +576,17 @@ def _policy_of_outputs(update: Update, outputs: Floats) -> Floats:
     return (
         project_simplex(outputs) if update.parametrization == "direct" else update.policy(outputs)
     )
+
+
+def _weight_step(update: Update, features: Floats, weights: Floats, q: Floats) -> Floats:
+    """Return the direction of the weights of linear scores, with the shape of the weights."""
+    if isinstance(update, NaturalPolicyGradient):
+        columns = features[:, :, np.newaxis, :, np.newaxis] * np.eye(3)[:, np.newaxis, :]
+        derivatives = columns.reshape(*features.shape[:2], 3, -1)
+        pi = update.policy(features @ weights)
+        fits = [compatible_direction(*task) for task in zip(derivatives, pi, q, strict=True)]
+        return np.stack(fits).reshape(weights.shape)
+    return np.swapaxes(features, 1, 2) @ _direction(update, features @ weights, q)
 
 
 def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
