@@ -41,6 +41,7 @@ from pu_lib.chapters.empirical.inequalities import (
     most,
     scaled_times,
     sentence,
+    status_of,
     three_digits,
     with_both_betas,
 )
@@ -192,15 +193,28 @@ def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
     wrong={"or wider than the narrowest by no more than a decade": {"limit": -1.0}},
 )
 def es_bandwidth(compare: Recorder, table: Runs = None, limit: float = 0.0) -> Status:
-    """PG-ES has a narrower range of learning rates than any other update, in every scheme."""
+    """PG-ES has a narrower range of learning rates than any other update, in every scheme.
+
+    The status if a range ends at a factor 2 or 5 of the best time, and not at 3, is reported, but
+    does not count.
+    """
+    rows = _wider_than_pg_es(table, limit, RANGE)
+    figures: dict[str, Any] = {f"narrower by the {s}": count(_by(s, rows), False) for s in CENTRES}
+    for factor in (2.0, 5.0):
+        other = status_of(_wider_than_pg_es(table, limit, factor))
+        figures[f"with factor {factor:g}"] = str(other)
+    return decide(compare, rows, **figures)
+
+
+def _wider_than_pg_es(table: Runs, limit: float, factor: float) -> list[Inequality]:
+    """Return inequalities on the decades by which the next narrowest range is wider."""
     rows = []
     for t in estimates(table, *RANDOM_MDPS):
-        decades = {u: bandwidth(t.curves.axis, t.curve(u)) for u in PAPER}
+        decades = {u: bandwidth(t.curves.axis, t.curve(u), factor) for u in PAPER}
         more = np.min([decades[u] for u in PAPER if u != "pg-es"], axis=0) - decades["pg-es"]
         name = "decades more in the next narrowest range"
         rows.append(t.above(name, more, limit, ratio=False))
-    figures = {f"narrower by the {s}": count(_by(s, rows), False) for s in CENTRES}
-    return decide(compare, rows, **figures)
+    return rows
 
 
 def _by(statistic: str, rows: Sequence[Inequality]) -> list[Inequality]:
@@ -208,21 +222,29 @@ def _by(statistic: str, rows: Sequence[Inequality]) -> list[Inequality]:
     return [row for row in rows if f", {statistic}:" in row.name]
 
 
-@sentence("sec:randommdps/es-sides", wrong=POLICY_GRADIENTS_FOR_DI_AND_CE)
-def es_sides(table: Runs = None) -> Iterator[Inequality]:
-    """PG-ES is slow at both ends of the rate grid, and its parameters change sign at the upper end.
+@check("sec:randommdps/es-sides", wrong=POLICY_GRADIENTS_FOR_DI_AND_CE)
+def es_sides(compare: Recorder, table: Runs = None) -> Status:
+    """PG-ES is slow at both ends of the rate grid, and its parameters change sign at large rates.
 
     At the lowest and at the highest rate the time is more than 3 times the best time, in each
     scheme. The parameters of visited states are all positive at first; after 2000 steps more than
-    1 % of them are negative at the highest rate, and fewer than 1 % at the lowest rate.
+    1 % of them are negative at the rates 31.6 and 1000, and fewer than 1 % at the lowest rate and
+    at 3.16, the best rate by the median under NoExplo. The share of runs lost at 3.16 is reported:
+    parameters that change sign do not explain it. It does not count for the status.
     """
+    rows = []
     for t in estimates(table, *RANDOM_MDPS):
         for side, rate in (("lowest", t.curves.axis[0]), ("highest", t.curves.axis[-1])):
             factor = t.over_best("pg-es", rate)
-            yield t.above(f"time at the {side} rate over the best", factor, RANGE)
-    for rate, relation in ((1e3, ">"), (1e-3, "<")):
+            rows.append(t.above(f"time at the {side} rate over the best", factor, RANGE))
+    for rate, relation in ((1e3, ">"), (31.6, ">"), (3.16, "<"), (1e-3, "<")):
         name = f"share of parameters gone through zero at η = {rate:g}"
-        yield Inequality(name, np.array([bounced_share(rate)]), relation, 0.01, ratio=False)
+        bounced = np.array([bounced_share(rate)])
+        rows.append(Inequality(name, bounced, relation, 0.01, ratio=False))
+    curves = results_of(table).curves(NO_EXPLO)
+    lost = value_at(curves.estimates("censored"), curves, "pg-es", 3.16)[0]
+    figures = {"bounced": percent(rows[-2].value), "lost": percent(lost)}
+    return decide(compare, rows, **figures)
 
 
 @check("sec:randommdps/di-best", wrong=DI_AND_CE_SWAPPED | scaled_times("update", "di", 20))
@@ -811,18 +833,17 @@ def mce_small_rates(compare: Recorder, table: Runs = None) -> Status:
     """MCE is slightly faster than CE on the cliff at small rates, and similar at all other rates.
 
     Rates of at most 0.1 are small. The time of CE over the time of MCE is above 1 in the geometric
-    mean over the small rates at which fewer than half of the runs of each update are censored. At
-    all other rates the two times are within a factor 2 of each other.
+    mean over the small rates. At all other rates the two times are within a factor 2 of each other.
     """
     at_small, at_others = [], []
     for t in estimates(table, "cliff"):
-        ratio = t.curve("ce") / t.curve("mce")
         small = t.curves.axis <= 0.1 * (1 + 1e-9)
-        seen = small & (t.curves.point("censored")[-2:].max(axis=0) < 0.5)
-        if seen.any():
-            lead = 10 ** np.log10(ratio[:, seen]).mean(axis=1)
-            at_small.append(t.above("CE over MCE up to η = 0.1", lead))
-        apart = np.maximum(ratio, 1.0 / ratio)[:, ~small].max(axis=1)
+        ce, mce = t.curve("ce"), t.curve("mce")
+        # a time at the cap is a lower bound, so that no rate has to be left out
+        with np.errstate(divide="ignore"):
+            lead = 10 ** np.log10(ratio_bounds(ce, mce, t.curves.cap)[..., small]).mean(axis=-1)
+        at_small.append(t.above("CE over MCE up to η = 0.1", lead))
+        apart = factor_apart(ce, mce)[:, ~small].max(axis=1)
         at_others.append(t.below("CE against MCE at higher rates", apart, SIMILAR_FACTOR))
     figures = {
         "least at small": least(at_small),

@@ -400,10 +400,10 @@ def decide(compare: Recorder, inequalities: Sequence[Inequality], **figures: Any
         },
     )
     compare.report(**figures)
-    return _status(inequalities)
+    return status_of(inequalities)
 
 
-def _status(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
+def status_of(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
     """Return the status that follows from intervals with the given confidence level."""
     found = {each.holds(level) for each in inequalities}
     if found == {True}:
@@ -417,11 +417,11 @@ def _status(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
 
 def _other_statuses(inequalities: Sequence[Inequality]) -> dict[str, str]:
     """Return the status for narrower and wider intervals if it differs from the status at 95 %."""
-    found = {level: _status(inequalities, level) for level in (0.90, 0.99)}
+    found = {level: status_of(inequalities, level) for level in (0.90, 0.99)}
     return {
         f"status with intervals of {100 * level:.0f} %": str(status)
         for level, status in found.items()
-        if status != _status(inequalities)
+        if status != status_of(inequalities)
     }
 
 
