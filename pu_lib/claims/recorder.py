@@ -62,11 +62,13 @@ class Status(StrEnum):
     """The possible results of a check."""
 
     HOLDS = "holds"
+    CONSISTENT = "consistent"
     CORRECTED = "holds with a correction"
     FALSE = "false as stated"
     OPEN = "open"
     REPRODUCED = "reproduced"
     PARTLY = "partly reproduced"
+    UNDECIDED = "undecided"
     NOT_REPRODUCED = "not reproduced"
 
 

@@ -16,7 +16,7 @@ from pu_lib.experiments.cells import Chunk
 from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of
 from pu_lib.experiments.jekyll_hyde import engine_of
 from pu_lib.experiments.panels import paper_chunks
-from pu_lib.experiments.results import MORE, TIED
+from pu_lib.experiments.results import MORE, TIED, critic_runs
 from pu_lib.experiments.sweep import run_chunk
 
 DATA = Path(__file__).parents[2] / "pu_lib" / "experiments" / "data"
@@ -55,6 +55,17 @@ def test_sampled_runs_are_reproduced_exactly(runs):
             "censored": row.censored,
             "final_performance": row.final_performance,
         }, row
+
+
+def test_run_with_another_critic_is_reproduced_exactly():
+    rows = critic_runs().astype(dict.fromkeys(WORDS, str))
+    short = rows[rows["steps"] <= 60_000].sample(3, random_state=SAMPLE)
+    for row in short.itertuples():
+        measured = run_chunk(Chunk(cell_of(row._asdict()), row.run, 1))
+        assert (measured["steps"][0], measured["episodes"][0]) == (row.steps, row.episodes), row
+    assert list(rows.columns) == COLUMNS.names
+    counts = rows.groupby([*CELL_COLUMNS, "preset"], dropna=False)["run"].agg(["count", "max"])
+    assert (counts["count"] == counts["max"] + 1).all()
 
 
 def test_censored_run_is_reproduced_exactly(runs):

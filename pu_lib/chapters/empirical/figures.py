@@ -11,8 +11,10 @@ Functions with a parameter `results` use the committed runs by default.
 from __future__ import annotations
 
 import html
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConfirmedSections",
+    "changed_inequalities",
+    "changes",
     "disagreements",
     "draw_best",
     "draw_bounce",
@@ -515,6 +519,31 @@ def tally() -> Html:
     claims = [c for c in ledger() if c.scope is Scope.EXPERIMENT]
     rows = [(status.value, str(count)) for status, count in status_counts(claims).items()]
     return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
+
+
+def changed_inequalities() -> Html:
+    """Return a table of the inequalities and rules that were changed after the first runs.
+
+    The rows are the entries ``change`` of the chapter's ``claims.toml``.
+    """
+    rows = [
+        (
+            f"{change['commit']}, {change['when']}",
+            ", ".join(change["claims"]) or "all",
+            change["old"],
+            change["new"],
+            f"{change['before']} → {change['after']}" if "before" in change else "",
+        )
+        for change in changes()
+    ]
+    head = ("commit or version", "sentence", "before", "after", "status")
+    return _table(head, rows, "What was changed after the first runs.")
+
+
+def changes() -> list[dict[str, Any]]:
+    """Return the entries ``change`` of the chapter's ``claims.toml``, the oldest first."""
+    text = resources.files("pu_lib.chapters.empirical").joinpath("claims.toml").read_text("utf-8")
+    return list(tomllib.loads(text)["change"])
 
 
 def provenance(results: Results | None = None) -> Html:
