@@ -37,6 +37,20 @@ def test_claims_are_confirmed_in_their_chapter(chapter: str) -> None:
         assert f'"{name}"' in confirmed or (name in TOO_LONG and f'confirm("{name}")' in page), name
 
 
+FIGURES = re.compile(r"from pu_lib\.show\.(live|simplex_lab|sweep_viewer) import")
+
+
+@pytest.mark.parametrize("chapter", [name for name in chapters() if name != "table-1"])
+def test_question_and_explorer_precede_the_answer(chapter: str) -> None:
+    notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", 4)
+    explorer, answer = (
+        next(i for i, cell in enumerate(notebook.cells) if re.search(wanted, cell.source))
+        for wanted in (FIGURES, r"^answer\(|\nanswer\(")
+    )
+    assert re.search(r"\*\*[^*]+\?\*\*", notebook.cells[0].source), "no question at the start"
+    assert explorer < answer
+
+
 def listed() -> list[str]:
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
@@ -76,7 +90,7 @@ def test_start_ipynb_runs_and_lists_the_chapters() -> None:
     notebook = nbformat.reads(text, 4)
     nbformat.validate(notebook)
     words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert re.findall(r"\(book/([a-z-]+)\.ipynb\)", words) == [
+    assert re.findall(r"\(book/([a-z0-9-]+)\.ipynb\)", words) == [
         name.removeprefix("book/") for name in listed() if (ROOT / f"{name}.ipynb").exists()
     ]
     (code,) = (cell.source for cell in notebook.cells if cell.cell_type == "code")
