@@ -65,7 +65,7 @@ def test_statement_index_is_in_the_papers_order() -> None:
 
 
 def test_power_table_lists_wrong_variants() -> None:
-    table = html.unescape(power_table("claims"))
+    table = html.unescape(power_table("table-1"))
     assert table.count("<dt>refuses</dt>") == 30
     assert "'fast' in place of 'slow'" in table
 
