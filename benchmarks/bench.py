@@ -40,6 +40,7 @@ from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.speeds import PATH, Speeds, Timing, sources
 from pu_lib.experiments.sweep import compiled_updates
+from pu_lib.files import replace_file
 from pu_lib.mdp import FiniteMDP
 
 STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 25
@@ -206,7 +207,7 @@ def record(timings: list[Timing], steps: int, path: Path = PATH) -> None:
     if any(math.isnan(timing.c) for timing in timings):
         raise ValueError("bench: --record needs the C loop; install gcc.")
     speeds = Speeds(machine(), sources(), steps, PLAIN_STEPS, REPETITIONS, tuple(timings))
-    path.write_text(json.dumps(asdict(speeds), indent=1) + "\n", encoding="utf-8")
+    replace_file(path, json.dumps(asdict(speeds), indent=1) + "\n")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -35,6 +35,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from pu_lib import sparse
+from pu_lib.files import replace_file
 
 DISCOUNT = 0.99
 RECORD = Path(__file__).with_suffix(".json")
@@ -203,7 +204,7 @@ def main() -> None:
             f"{row['states']:9,} {row['process']:8} {row['method']:37} {row['seconds']:9.4f} "
             f"{ratio:>6} {peak:>7}"
         )
-    RECORD.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    replace_file(RECORD, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

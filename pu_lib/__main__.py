@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stdout if asks_for_help else sys.stderr,
         )
         return 0 if asks_for_help else 2
+    if argv is None and not sys.flags.safe_path and "" not in sys.path:
+        sys.path.insert(0, "")  # so that pu-lib finds module:NAME, as `python -m pu_lib` does
     parser: argparse.ArgumentParser = _Parser(prog="python -m pu_lib", description=__doc__)
     parser.add_argument("--version", action="version", version=f"pu_lib {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="SUBCOMMAND")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from numbers import Real
 from typing import Any, ParamSpec, SupportsIndex, TypeVar
@@ -209,32 +209,58 @@ def first_index(marks: NDArray[np.bool_]) -> tuple[int, ...]:
 def safe_repr(value: object) -> str:
     """Return the `repr` of a value for an error message, truncated to 80 characters."""
     try:
-        text = repr(value)
+        with np.printoptions(legacy="1.25"):  # 3.0 rather than np.float64(3.0)
+            text = repr(value)
     except ValueError:  # an integer with more digits than Python converts to text
         return "more than four thousand digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _as_array(name: str, value: ArrayLike, what: str, copy: bool) -> NDArray[Any]:
-    """Return `value` as an array of any dtype; raise a `ValueError` if it is masked or ragged."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{name}: expected {what}, got a masked array; fill it first.")
+    """Return `value` as an array; raise a `ValueError` if it is masked, ragged or no array."""
     try:
-        return np.array(value) if copy else np.asarray(value)
+        array = np.array(value) if copy else np.asarray(value)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name}: expected an array of {what} with rows of equal length, "
             f"got {safe_repr(value)}."
         ) from None
+    except Exception as error:  # of the object's own conversion
+        raise ValueError(
+            f"{name}: expected an array of {what}; {type(value).__name__} cannot be converted: "
+            f"{error}"
+        ) from None
+    if _contains(value, _is_masked):
+        raise ValueError(f"{name}: expected {what}, got a masked array; fill it first.")
+    return array
+
+
+def _contains(value: object, test: Callable[[object], bool]) -> bool:
+    """Return whether a value, or an entry of nested sequences, passes a test."""
+    if test(value):
+        return True
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        return False
+    others = set(map(type, value)) - {float, int}
+    return bool(others) and any(type(x) in others and _contains(x, test) for x in value)
+
+
+def _is_masked(value: object) -> bool:
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
 
 
 def _as_floats(name: str, value: ArrayLike, copy: bool) -> Floats:
     """Return `value` as a float64 array; raise a `ValueError` if an entry is not a real number."""
     array = _as_array(name, value, "numbers", copy)
-    if array.dtype.kind in _KINDS:
+    # NumPy would read booleans beside numbers as 0 and 1.
+    kind = "b" if _contains(value, _is_boolean) else array.dtype.kind
+    if kind in _KINDS:
         raise ValueError(
-            f"{name}: expected an array of numbers, got {_KINDS[array.dtype.kind]}: "
-            f"{safe_repr(value)}."
+            f"{name}: expected an array of numbers, got {_KINDS[kind]}: {safe_repr(value)}."
         )
     if array.dtype.kind == "O":
         for entry in array.flat:  # Fraction, or an integer beyond 64 bits

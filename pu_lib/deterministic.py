@@ -125,7 +125,7 @@ def run_process(
     theta = np.array(theta, dtype=np.float64)
     run = exact.process_cached if chosen.kernel in KERNELS else exact.process_in_memory
     run(
-        _token(chosen),
+        _token(chosen, int(mdp.n_actions.max())),
         np.ascontiguousarray(mdp.rewards, dtype=np.float64),
         np.ascontiguousarray(mdp.successors, dtype=np.int64),
         np.ascontiguousarray(mdp.n_actions, dtype=np.int64),
@@ -137,6 +137,7 @@ def run_process(
         greedy,
         gaps,
     )
+    _require_finite(theta)
     return ProcessRun(values, greedy, gaps, theta)
 
 
@@ -152,12 +153,23 @@ def largest_falls(
 
     first, last = np.zeros(len(weights)), np.zeros(len(weights))
     tables = mdps.rewards, mdps.successors, mdps.n_actions, mdps.discount
-    scan(_token(as_update("ce")), *tables, theta, weights, on_policy, steps, first, last)
+    ce = _token(as_update("ce"), int(mdps.n_actions.max()))
+    scan(ce, *tables, theta, weights, on_policy, steps, first, last)
+    _require_finite(theta)
     return first, last
 
 
-def _token(update: Update) -> tuple[int, ...]:
+def _require_finite(theta: Floats) -> None:
+    """Raise a `ValueError` if final parameters are not finite; compiled runs do not check them."""
+    if not np.isfinite(theta).all():
+        raise ValueError(
+            "weights: the parameters leave the range of floats (1.8e308); use smaller weights."
+        )
+
+
+def _token(update: Update, n_actions: int) -> tuple[int, ...]:
     """Return the static argument for an update's kernel, or raise a `ValueError`."""
+    from pu_lib.engine.comparing import require_kernel
     from pu_lib.engine.rows import static_kernel
 
     if update.kernel is None or update.parametrization != "softmax":
@@ -165,6 +177,7 @@ def _token(update: Update) -> tuple[int, ...]:
             "update: the compiled process needs an update of softmax parameters with a kernel, "
             f"got {update!r}."
         )
+    require_kernel(update, n_actions)
     return static_kernel(update.kernel)
 
 

@@ -35,7 +35,7 @@ from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from os import PathLike, fspath
-from pathlib import Path
+from os.path import isfile
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -59,6 +59,7 @@ from pu_lib.settings import did_you_mean, find_name, read_settings, write_settin
 
 __all__ = [
     "DOMAINS",
+    "PAPER",
     "Baseline",
     "Domain",
     "as_process",
@@ -530,6 +531,16 @@ def _imported(place: str) -> Any:
         ) from None
 
 
+def is_path(process: Any) -> bool:
+    """Return whether a process is given as the path of a file.
+
+    Text is a path if it ends in ``.npz``, in any case, or names a file but no domain.
+    """
+    if not isinstance(process, str):
+        return isinstance(process, PathLike)
+    return process.lower().endswith(".npz") or (not is_domain(process) and isfile(process))
+
+
 def as_process(process: Any) -> FiniteMDP:
     """Return the process that an environment, a name or a path stands for.
 
@@ -553,11 +564,10 @@ def as_process(process: Any) -> FiniteMDP:
     """
     if isinstance(process, FiniteMDP):
         return process
-    if isinstance(process, PathLike) or (isinstance(process, str) and process.endswith(".npz")):
-        path = fspath(process)
-        if not Path(path).is_file():
-            raise ValueError(f"process: {path}: there is no such file.")
-        return FiniteMDP.load(path)
+    if is_path(process):
+        if not isfile(process):
+            raise ValueError(f"process: {fspath(process)}: there is no such file.")
+        return FiniteMDP.load(process)
     if isinstance(process, str) and is_domain(process):
         domain, parameters = read_domain(process)
         drawn_by = (np.random.default_rng(0),) if domain.drawn else ()
@@ -606,3 +616,6 @@ for _name, _make_chain, _title in (
             axes=_CHAIN_AXES,
         )
     )
+
+PAPER = tuple(DOMAINS)
+"""The names of the paper's domains."""

@@ -15,6 +15,12 @@ from pu_lib.mdp import FiniteMDP
 __all__ = ["from_gymnasium", "make_environment"]
 
 _MAX_DENSE = 10_000_000  # entries, 80 MB in each of several arrays
+# Wrappers of Gymnasium that change neither dynamics nor rewards before the end of a trajectory.
+_HARMLESS = {
+    "Autoreset", "DtypeObservation", "FlattenObservation", "HumanRendering", "OrderEnforcing",
+    "PassiveEnvChecker", "RecordEpisodeStatistics", "RecordVideo", "RenderCollection",
+    "ReshapeObservation", "TimeLimit", "TransformObservation",
+}  # fmt: skip
 
 
 def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
@@ -23,8 +29,8 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment, with or without wrappers, or its id (FrozenLake-v1, CliffWalking-v1,
-        Taxi-v4, ...).
+        An environment or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...). It may have those
+        wrappers of Gymnasium that limit the time, check, record, render or transform observations.
     discount : float
         Discount factor in [0, 1); Gymnasium does not define a discount.
 
@@ -42,7 +48,8 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
     ------
     ValueError
         If the id is unknown, the environment has no transition table or no distribution of the
-        initial state, or the table is malformed.
+        initial state, the table is malformed, or a wrapper or an option of the environment changes
+        dynamics or rewards that the table does not contain.
 
     Examples
     --------
@@ -55,9 +62,15 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
         raise ValueError(f"env: {env.__name__} is a class; make one: {env.__name__}().")
     inner = getattr(env, "unwrapped", env)
     name = getattr(getattr(env, "spec", None), "id", None) or safe_repr(inner)
+    _require_table_only(env, inner, name)
     table, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
-    if not isinstance(table, dict) or not table or initial is None:
-        lacking = "initial_state_distrib" if isinstance(table, dict) and table else "P"
+    if table is not None and not isinstance(table, dict):
+        raise ValueError(
+            f"env: {name}: expected a dict P with P[state][action] = [(probability, successor, "
+            f"reward, terminated), ...], got a {type(table).__name__}."
+        )
+    if not table or initial is None:
+        lacking = "initial_state_distrib" if table else "P"
         raise ValueError(
             f"env: {name} has no transition table with an initial distribution (attributes P "
             f"and initial_state_distrib, of which {lacking} is missing); its dynamics cannot be "
@@ -74,10 +87,15 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
             chance, successor, reward, terminated = outcome
         except (TypeError, ValueError):
             raise ValueError(
-                f"{where}: expected (probability, successor, reward, terminated), got {outcome!r}."
+                f"{where}: expected (probability, successor, reward, terminated), got "
+                f"{safe_repr(outcome)}."
             ) from None
         after = as_int(f"{where}: successor", successor, low=0, high=n_states - 1)
         share = as_float(f"{where}: probability", chance, low=0.0, high=1.0)
+        if not isinstance(terminated, (bool, np.bool_)):
+            raise ValueError(
+                f"{where}: terminated: expected True or False, got {safe_repr(terminated)}."
+            )
         pairs.append(state * n_actions + action)
         successors.append(n_states if terminated else after)
         probabilities.append(share)
@@ -109,14 +127,36 @@ def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
 def _count_actions(table: Mapping[Any, Any]) -> int:
     """Return the number of actions; raise a `ValueError` unless states and actions count from 0."""
     n_actions = len(table[0]) if isinstance(table.get(0), dict) else 0
+    if n_actions == 0:
+        raise ValueError(
+            f"env: expected states 0 to {len(table) - 1} in the table P, each with a dict of "
+            f"actions, got {safe_repr(table.get(0))} for state 0."
+        )
     for state in range(len(table)):
         actions = table.get(state)
-        if not isinstance(actions, dict) or set(actions) != set(range(max(n_actions, 1))):
+        if not isinstance(actions, dict) or set(actions) != set(range(n_actions)):
             raise ValueError(
                 f"env: the table of transitions has no actions 0 to {n_actions - 1} in state "
                 f"{state}; each of its {len(table)} states needs the same ones."
             )
     return n_actions
+
+
+def _require_table_only(env: Any, inner: Any, name: str) -> None:
+    """Raise a `ValueError` if the environment has dynamics or rewards that are not in its table."""
+    while env is not inner:
+        kind = type(env)
+        if kind.__module__.partition(".")[0] != "gymnasium" or kind.__name__ not in _HARMLESS:
+            raise ValueError(
+                f"env: the wrapper {kind.__name__} of {name} may change dynamics or rewards, which "
+                "are read from the table of the inner environment; pass env.unwrapped to ignore "
+                "all wrappers."
+            )
+        env = env.env
+    if getattr(inner, "fickle_passenger", False) and getattr(inner, "fickle_probability", 1.0) > 0:
+        raise ValueError(
+            f"env: {name} has the option fickle_passenger, whose dynamics are not in its table P."
+        )
 
 
 def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:

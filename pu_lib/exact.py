@@ -23,14 +23,19 @@ decides ties of sums of square roots, and `is_one` decides ties of products of p
 
 from __future__ import annotations
 
+import re
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from math import gcd
 from numbers import Integral, Rational
 from typing import Any, TypeAlias, TypeVar
 
 from flint import arb, arb_mat, ctx, fmpq, fmpz
+
+from pu_lib.arrays import safe_repr
 
 __all__ = [
     "Number",
@@ -39,6 +44,7 @@ __all__ = [
     "certified",
     "exact",
     "is_one",
+    "precision",
     "root_sum",
     "sign",
     "solve",
@@ -48,6 +54,9 @@ Number: TypeAlias = "int | Fraction | str | float"
 """A rational number: an integer, a fraction, a float, or text such as ``"3/10"``."""
 
 T = TypeVar("T")
+_precision_lock = threading.RLock()
+_MOST_DIGITS = 4300  # as many as Python reads without an exponent
+_EXPONENT = re.compile(r"[eE]([-+]?[0-9_]+)\s*$")
 
 
 class Undecided(ArithmeticError, ValueError):  # noqa: N818 - an outcome, not an error
@@ -60,14 +69,35 @@ def exact(x: Number, name: str = "the number") -> Fraction:
     A string is a decimal (``"0.3"``, ``"1e-3"``) or a quotient (``"3/10"``). A float is read as the
     shortest decimal that rounds to the float: ``0.3`` is 3/10, not the nearest binary fraction.
     """
+    if isinstance(x, str):
+        _require_small_exponent(x, name)
     if isinstance(x, (Integral, Rational)):
         return Fraction(int(x)) if isinstance(x, Integral) else Fraction(x)
     try:
         return Fraction(x if isinstance(x, str) else repr(float(x)))
     except (TypeError, ValueError, ZeroDivisionError):
         raise ValueError(
-            f"{name}: expected an integer, a fraction or a finite decimal such as '0.3', got {x!r}."
+            f"{name}: expected an integer, a fraction or a finite decimal such as '0.3', got "
+            f"{safe_repr(x)}."
         ) from None
+
+
+def _require_small_exponent(text: str, name: str) -> None:
+    """Raise a `ValueError` if a decimal has so large an exponent that a fraction of it is huge."""
+    exponent = _EXPONENT.search(text)
+    if exponent and (len(exponent[1]) > 9 or abs(int(exponent[1])) > _MOST_DIGITS):
+        raise ValueError(f"{name}: expected at most {_MOST_DIGITS} digits, got {safe_repr(text)}.")
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Set the precision of balls within a block.
+
+    The precision of python-flint is global to a process, so other threads wait for the end of the
+    block before they enter one. Computations that are to run in parallel need processes.
+    """
+    with _precision_lock, ctx.workprec(bits):
+        yield
 
 
 def ball(x: Number | arb) -> arb:
@@ -125,7 +155,7 @@ def certified(compute: Callable[[], T], bits: int = 128, max_bits: int = 1 << 14
     balls from exact numbers at every call, because an existing ball does not become narrower.
     """
     while True:
-        with ctx.workprec(bits):
+        with precision(bits):
             try:
                 return compute()
             except Undecided as undecided:

@@ -172,8 +172,8 @@ def mce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
     r"""Take a natural policy gradient step to :math:`\theta_a + w\,(q(a) - \max q)`.
 
-    A common shift does not change a softmax policy. Subtracting the maximum keeps the parameters
-    from growing.
+    In a table a common shift does not change a softmax policy. Subtracting the maximum keeps the
+    parameters from growing.
     """
     top = q[0]
     for a in range(1, n_actions):

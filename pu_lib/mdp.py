@@ -22,6 +22,7 @@ computed only if it is read. `Evaluation` records the method and the residual.
 from __future__ import annotations
 
 import hashlib
+import math
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -36,14 +37,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array, as_int
+from pu_lib.files import replacing
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 
 # Probabilities read from text or from other libraries sum to 1 up to a few ulp. A larger error is
-# taken for a mistake and raises; nothing is normalised.
+# taken for a mistake and raises; nothing is normalised. If all sums are off by e, values change by
+# a factor of about 1 + e / (1 - discount), which may be at most 1 + 1e-6.
 _SUM_TOLERANCE = 1e-9
+_VALUE_TOLERANCE = 1e-6
 _ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a saved file
 _CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
+_KNOWN = {*_ARRAYS, *_CSR_ARRAYS, "_is_array"}
+_LARGEST_ITEM = 32  # bytes of a number in a file; the largest is a complex long double
 # The largest value is max |reward| / (1 - discount). Up to 1e150, products of two values are still
 # below the largest float, 1.8e308.
 _LARGEST_VALUE = 1e150
@@ -200,6 +206,7 @@ class FiniteMDP:
         self.n_states, self.n_actions = rewards.shape[:2]
         self._ones = np.ones(self.n_actions)
         self.discount = _discount(discount)
+        self._policy_tolerance = _sum_tolerance(self.discount, self.n_actions)
         self._check_size(rewards)
         self.terminal = self._terminal_mask(terminal)
         self._matrix = self._transition_matrix(transitions)
@@ -246,7 +253,13 @@ class FiniteMDP:
     def _terminal_mask(self, terminal: ArrayLike | None) -> NDArray[np.bool_]:
         if terminal is None:
             return np.zeros(self.n_states, dtype=np.bool_)
-        return as_bool_array("terminal", terminal, (self.n_states,))
+        try:
+            return as_bool_array("terminal", terminal, (self.n_states,))
+        except ValueError as error:
+            raise ValueError(
+                f"{error} For zeros and ones, use np.asarray(terminal) == 1; for the indices of "
+                "states, use np.isin(np.arange(n_states), terminal)."
+            ) from None
 
     def _transition_matrix(
         self, transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray
@@ -267,12 +280,22 @@ class FiniteMDP:
             matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
             matrix.sum_duplicates()
             entries = np.asarray(matrix.data)
+        elif isinstance(transitions, (list, tuple)) and any(
+            map(scipy.sparse.issparse, transitions)
+        ):
+            raise ValueError(
+                "transitions: expected an array or one sparse matrix, got a list; for a matrix of "
+                "each action, use scipy.sparse.vstack(transitions, 'csr')"
+                "[np.arange(n_actions * n_states).reshape(n_actions, n_states).T.ravel()]."
+            )
         else:
             dense = as_float_array("transitions", transitions, copy=True)  # type: ignore[arg-type]
             shape = (self.n_states, self.n_actions, self.n_states)
             if dense.shape != shape:
+                swapped = dense.shape == (self.n_actions, self.n_states, self.n_states)
                 raise ValueError(
-                    f"transitions: expected shape {shape} as the rewards say, got {dense.shape}."
+                    f"transitions: expected shape {shape} as the rewards say, got {dense.shape}"
+                    + ("; use np.moveaxis(transitions, 0, 1)." if swapped else ".")
                 )
             matrix = dense.reshape(flat_shape)
             entries = matrix.ravel()
@@ -294,13 +317,18 @@ class FiniteMDP:
         """Raise a `ValueError` unless rows sum to 1; rows of terminal states may be zero."""
         sums = np.asarray(matrix.sum(axis=1)).ravel()
         ends = np.repeat(self.terminal, self.n_actions)
-        off = np.abs(sums - 1.0) > _SUM_TOLERANCE
+        most_entries = self.n_states
+        if not isinstance(matrix, np.ndarray):
+            most_entries = int(np.diff(matrix.indptr).max())
+        tolerance = _sum_tolerance(self.discount, most_entries)
+        off = np.abs(sums - 1.0) > tolerance
         wrong = np.where(ends, off & (sums != 0.0), off)
         if np.any(wrong):
             row = int(np.argmax(wrong))
             raise ValueError(
                 f"transitions: the probabilities at {self._where(row)} sum to {sums[row]:.12g}, "
                 "not 1; nothing is normalised, so divide each row by its sum."
+                + _sum_advice(sums[row], self.discount, tolerance)
             )
         if self.discount * sums.max() >= 1.0:
             row = int(np.argmax(sums))
@@ -349,6 +377,7 @@ class FiniteMDP:
         if abs(p0.sum() - 1.0) > _SUM_TOLERANCE:
             raise ValueError(
                 f"initial: the probabilities sum to {p0.sum():.12g}, not 1; divide them by it."
+                + _sum_advice(p0.sum())
             )
         return p0
 
@@ -418,6 +447,11 @@ class FiniteMDP:
         ----------
         path : path
             The path of the file; no suffix is added.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written. A file that was there is not changed.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         arrays: dict[str, Any] = {
@@ -426,7 +460,7 @@ class FiniteMDP:
             "discount": self.discount,
             "terminal": self.terminal,
         }
-        with open(path, "wb") as file:  # given a path, NumPy would append .npz
+        with replacing(path) as file:  # given a path, NumPy would append .npz
             if isinstance(self._matrix, np.ndarray):
                 np.savez_compressed(file, transitions=self.transitions, **arrays)
             else:
@@ -450,7 +484,8 @@ class FiniteMDP:
             An archive of the arrays `transitions`, `rewards`, `initial`, `discount` and,
             optionally, `terminal`, in the shapes of the constructor. Instead of `transitions`
             the archive may have the arrays of a matrix that `scipy.sparse.save_npz` writes in
-            format "csr".
+            format "csr". Files of other languages may have zeros and ones for `terminal`, one
+            column or row for `initial` and `terminal`, and an array of one number for `discount`.
 
         Returns
         -------
@@ -464,22 +499,20 @@ class FiniteMDP:
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
-                arrays: dict[str, Any] = {name: archive[name] for name in archive.files}
+                names = set(archive.files)
+                headers = {name: _read_header(archive, name) for name in names & _KNOWN}
+                _require_names(path, names)
+                _require_sizes(path, headers)
+                arrays: dict[str, Any] = {name: archive[name] for name in names}
+        except _BadContentError as error:
+            raise ValueError(str(error)) from None
         except _UNREADABLE as error:
             # NumPy takes a file of another format for pickled objects and advises an unsafe option.
             reason = "it is no archive of numbers" if "pickle" in str(error) else error
             raise ValueError(f"{path}: not a NumPy archive that can be read ({reason}).") from None
-        if "transitions" not in arrays and arrays.keys() >= set(_CSR_ARRAYS):
+        if "transitions" not in arrays:
             arrays["transitions"] = _pop_csr(path, arrays)
-        missing = {"transitions", "rewards", "initial", "discount"} - arrays.keys()
-        if missing:
-            raise ValueError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
-        unknown = arrays.keys() - _ARRAYS
-        if unknown:
-            raise ValueError(
-                f"{path}: the archive has {', '.join(sorted(unknown))}, where only "
-                f"{', '.join(_ARRAYS)} are expected."
-            )
+        _reshape_foreign(arrays)
         try:
             return cls(
                 arrays["transitions"],
@@ -748,7 +781,8 @@ class FiniteMDP:
         """Return whether an array of the correct shape is a policy; NaN is not accepted."""
         # Runs call this at every step: the sum of squares is the cheaper test and is tried first.
         gaps = policy.dot(self._ones) - 1.0
-        small = gaps.dot(gaps) <= _SUM_TOLERANCE**2 or np.abs(gaps).max() <= _SUM_TOLERANCE
+        tolerance = self._policy_tolerance
+        small = gaps.dot(gaps) <= tolerance**2 or np.abs(gaps).max() <= tolerance
         return bool(small and np.minimum.reduce(policy, axis=None) >= 0.0)
 
     def _checked_policy(self, pi: ArrayLike) -> Floats:
@@ -758,11 +792,13 @@ class FiniteMDP:
             if self.discount * (1.0 + _SUM_TOLERANCE) ** 2 >= 1.0:
                 self._require_contraction(policy)
             return policy
-        off = np.any(policy < 0.0, axis=1) | (np.abs(policy.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
+        tolerance, gaps = self._policy_tolerance, np.abs(policy.dot(self._ones) - 1.0)
+        off = np.any(policy < 0.0, axis=1) | (gaps > tolerance)
         state = int(np.argmax(off))
         raise ValueError(
             f"pi: expected non-negative probabilities that sum to 1, got {policy[state]} "
             f"(sum {policy[state].sum():.12g}) at state {state}."
+            + _sum_advice(policy[state].sum(), self.discount, tolerance)
         )
 
     def _require_contraction(self, policy: Floats) -> None:
@@ -803,6 +839,71 @@ def _occupancy(visits: Callable[[], Floats], terminal: NDArray[np.bool_]) -> Flo
     return np.where(terminal, 0.0, visits())
 
 
+class _BadContentError(Exception):
+    """Raised if the names or headers of an archive do not describe a process."""
+
+
+def _require_names(path: str | PathLike[str], names: set[str]) -> None:
+    """Raise an error unless an archive has the arrays of a process and no others."""
+    sparse = "transitions" not in names and names >= set(_CSR_ARRAYS)
+    known = _KNOWN - {"transitions"} if sparse else set(_ARRAYS)
+    missing = known.intersection(_ARRAYS) - names - {"terminal"}
+    if missing:
+        raise _BadContentError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
+    if names - known:
+        raise _BadContentError(
+            f"{path}: the archive has {', '.join(sorted(names - known))}, where only "
+            f"{', '.join(_ARRAYS)} are expected."
+        )
+
+
+def _read_header(archive: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the dtype of an array in an archive without unpacking the array."""
+    with archive.zip.open(f"{name}.npy") as file:
+        first = np.lib.format.read_magic(file) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _require_sizes(
+    path: str | PathLike[str], headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+) -> None:
+    """Raise an error if an array is larger than the shape of the rewards allows.
+
+    A small file can unpack to many gigabytes. Other mistakes are found by the constructor.
+    """
+    shape = headers["rewards"][0]
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != shape[0]):
+        raise _BadContentError(
+            f"{path}: rewards: expected shape (n_states, n_actions) or (n_states, n_actions, "
+            f"n_states), got {shape}."
+        )
+    pairs = shape[0] * shape[1]
+    full = pairs * shape[0]
+    most = {"rewards": full, "transitions": full, "data": full, "indices": full}
+    most |= {"initial": shape[0], "terminal": shape[0], "indptr": pairs + 1}
+    for name, (got, dtype) in headers.items():
+        limit = max(most.get(name, 1), 100)  # so that messages on small arrays are the same
+        if math.prod(got) > limit or dtype.itemsize > _LARGEST_ITEM:
+            raise _BadContentError(
+                f"{path}: {name}: expected numbers, at most {limit} as the rewards of shape "
+                f"{shape} say, got shape {got} of type {dtype}."
+            )
+
+
+def _reshape_foreign(arrays: dict[str, Any]) -> None:
+    """Give arrays of other languages, which may have only matrices, the shapes of Python."""
+    if arrays["discount"].size == 1:
+        arrays["discount"] = arrays["discount"].reshape(())
+    for name in {"initial", "terminal"} & arrays.keys():
+        if arrays[name].ndim == 2 and 1 in arrays[name].shape:
+            arrays[name] = arrays[name].ravel()
+    flags = arrays.get("terminal")
+    if flags is not None and flags.dtype.kind in "iuf" and np.isin(flags, (0, 1)).all():
+        arrays["terminal"] = flags == 1
+
+
 def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.csr_array:
     """Remove the arrays of a sparse matrix from `arrays` and return the matrix."""
     kind, shape, data, indices, indptr = (arrays.pop(name) for name in _CSR_ARRAYS)
@@ -820,5 +921,27 @@ def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.
 def _discount(discount: float) -> float:
     value = as_float("discount", discount)
     if not 0.0 <= value < 1.0:
-        raise ValueError(f"discount: expected a number in [0, 1), got {discount!r}.")
-    return value
+        raise ValueError(f"discount: expected a number in [0, 1), got {value!r}.")
+    return value + 0.0  # -0.0 becomes 0.0
+
+
+def _sum_tolerance(discount: float, n: int) -> float:
+    """Return the largest error of a sum of n probabilities that is taken for rounding.
+
+    The error is at least the rounding of the sum, n units in the last place.
+    """
+    most = min(_SUM_TOLERANCE, _VALUE_TOLERANCE * (1.0 - discount))
+    return max(most, n * float(np.finfo(np.float64).eps))
+
+
+def _sum_advice(total: float, discount: float = 0.0, tolerance: float = _SUM_TOLERANCE) -> str:
+    """Return advice on probabilities with a sum close to 1, or an empty string."""
+    error = abs(total - 1.0)
+    if _SUM_TOLERANCE < error < 1e-5:
+        return " Convert probabilities of type float32 to float64 before you divide."
+    if tolerance < error <= _SUM_TOLERANCE:
+        return (
+            f" The sum is off by {error:.1e}; with discount {discount!r} at most {tolerance:.1e} "
+            "is accepted, because values change in proportion to the error / (1 - discount)."
+        )
+    return ""

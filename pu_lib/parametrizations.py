@@ -31,6 +31,7 @@ __all__ = [
 
 Ties = Literal["first", "random", "leave"]
 Mask = NDArray[np.bool_]
+_BLOCK = 4_000_000  # numbers in a block of differences, 32 MB
 
 
 def softmax(theta: ArrayLike) -> Floats:
@@ -123,8 +124,17 @@ def advantage(pi: Floats, q: Floats) -> Floats:
     The advantages are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which avoids cancellation
     when the policy is nearly deterministic.
     """
-    gaps = q[..., :, np.newaxis] - q[..., np.newaxis, :]
-    return np.asarray(np.add.reduce(pi[..., np.newaxis, :] * gaps, axis=-1))
+    n_actions, size = pi.shape[-1], max(pi.size, q.size, 1)
+    block = max(1, _BLOCK // size)  # the differences of all actions at once are quadratic in memory
+    parts = [
+        np.add.reduce(
+            pi[..., np.newaxis, :]
+            * (q[..., first : first + block, np.newaxis] - q[..., np.newaxis, :]),
+            axis=-1,
+        )
+        for first in range(0, n_actions, block)
+    ]
+    return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1))
 
 
 @renamed(rng="seed")

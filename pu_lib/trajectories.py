@@ -13,6 +13,8 @@ system, and each state is updated with weight :math:`w_t(s) = \eta_t\,d_t(s)`. T
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Trajectory", "follow", "mixture", "run"]
 
 Floats = NDArray[np.float64]
-# Numbers in each recorded array (parameters, policies, values): 1.6 GB.
-_MAX_RECORDED = 200_000_000
+_MAX_BYTES = 4_800_000_000  # of all arrays of a record
 Weighting = Callable[[int, Evaluation], ArrayLike]
 Evaluator = Callable[[int, Floats, bool], tuple[Floats, Floats, float, ArrayLike]]
 _WEIGHTINGS = ("occupancy", "uniform")
@@ -136,6 +137,8 @@ def run(
     weighting: str | Weighting | ArrayLike = "occupancy",
     theta0: ArrayLike | None = None,
     seed: Seed = None,
+    *,
+    policy0: ArrayLike | None = None,
 ) -> Trajectory:
     r"""Run an update on a process with exact values and return the trajectory.
 
@@ -157,6 +160,8 @@ def run(
         Initial parameters. The default is the parameters of the uniform policy.
     seed : int or numpy.random.Generator, optional
         Seed of random choices, for updates that draw among tied actions.
+    policy0 : array_like, shape (n_states, n_actions), optional
+        Initial policy, in place of `theta0`. Softmax policies are positive.
 
     Returns
     -------
@@ -166,8 +171,13 @@ def run(
     Raises
     ------
     ValueError
-        If an argument has an invalid shape or a value out of range, or an array of the trajectory
-        would have more than 2e8 entries.
+        If an argument has an invalid shape or a value out of range, both `theta0` and `policy0` are
+        given, or the arrays of the trajectory would need more than 4.8 GB.
+
+    Warns
+    -----
+    UserWarning
+        If `theta0` looks like a policy, but is not one of this update.
 
     Examples
     --------
@@ -178,42 +188,43 @@ def run(
     [0.5, 0.51, 0.523, 0.537]
     """
     mdp, update, rng = as_process(process), as_update(update), as_generator(seed)
-    n_steps = _check_n_steps("n_steps", n_steps, mdp.n_states * mdp.n_actions)
+    n_steps = as_int("n_steps", n_steps, low=0)
+    shape = n_steps + 1, mdp.n_states, mdp.n_actions
+    size = mdp.n_states * mdp.n_actions
+    _require_memory("n_steps", n_steps, size, 3 * size + 2 * mdp.n_states + 1)
     step_sizes = _step_sizes("step_size", step_size, n_steps)
     evaluate = _evaluator(weighting, mdp)
-    theta = _initial_theta(theta0, update, mdp)
-    recorded: list[tuple[Floats, Floats, Floats, Floats, float]] = []
-    weights = np.zeros((n_steps, mdp.n_states))
+    theta = _initial_theta(update, theta0, policy0, shape[1:])
+    if theta is None:
+        theta = update.initial(*shape[1:])
+    thetas, policies, qs = np.empty(shape), np.empty(shape), np.empty(shape)
+    vs, performances, weights = np.empty(shape[:2]), np.empty(n_steps + 1), np.zeros(shape[:2])
     with np.errstate(over="ignore"):  # infinite weights, policies and parameters raise below
         for t in range(n_steps + 1):
             policy = _policy(update, mdp, theta)
             q, v, performance, weight = evaluate(t, policy, t == n_steps)
-            recorded.append((theta, policy, q, v, performance))
+            thetas[t], policies[t], qs[t], vs[t], performances[t] = theta, policy, q, v, performance
             if t < n_steps:
                 weights[t] = step_sizes[t] * np.where(mdp.terminal, 0.0, weight)
                 theta = _step(update, theta, q, weights[t], rng)
-    thetas, policies, qs, vs, performances = zip(*recorded, strict=True)
-    shape = n_steps + 1, mdp.n_states, mdp.n_actions
     return Trajectory(
-        theta=np.concatenate(thetas).reshape(shape),
-        policies=np.concatenate(policies).reshape(shape),
-        q=np.concatenate(qs).reshape(shape),
-        v=np.concatenate(vs).reshape(shape[:2]),
-        performance=np.array(performances),
-        weights=weights,
+        theta=thetas,
+        policies=policies,
+        q=qs,
+        v=vs,
+        performance=performances,
+        weights=weights[:-1],
         label=label_of(update),
     )
 
 
-def _check_n_steps(name: str, n_steps: int, size: int) -> int:
-    """Validate and return a number of steps; raise a `ValueError` if the record is too large."""
-    steps = as_int(name, n_steps, low=0)
-    if steps * size > _MAX_RECORDED:
+def _require_memory(name: str, steps: int, size: int, numbers: int) -> None:
+    """Raise a `ValueError` if a record of the given numbers at each time is too large."""
+    if (steps + 1) * numbers * 8 > _MAX_BYTES:
         raise ValueError(
-            f"{name}: {steps} steps of {size} parameters are more than the {_MAX_RECORDED} "
-            "numbers that are recorded at most."
+            f"{name}: {steps} steps of {size} parameters need {(steps + 1) * numbers * 8e-9:.3g} "
+            f"GB; at most {_MAX_BYTES * 1e-9:g} GB are recorded."
         )
-    return steps
 
 
 # Within a run, shapes are known to be right, so that values are checked by two cheap tests. Only if
@@ -283,12 +294,28 @@ def _evaluate_with(
     return evaluation.q, evaluation.v, evaluation.performance, weight
 
 
-def _initial_theta(theta0: ArrayLike | None, update: Update, mdp: FiniteMDP) -> Floats:
-    """Validate and return the initial parameters."""
+def _initial_theta(
+    update: Update,
+    theta0: ArrayLike | None,
+    policy0: ArrayLike | None,
+    shape: tuple[int, ...] | None = None,
+) -> Floats | None:
+    """Validate and return the initial parameters, or None if neither argument is given."""
+    if policy0 is not None:
+        if theta0 is not None:
+            raise ValueError("policy0: expected either theta0 or policy0, got both.")
+        return update.parameters(as_float_array("policy0", policy0, axes=1, shape=shape))
     if theta0 is None:
-        return update.initial(mdp.n_states, mdp.n_actions)
-    theta = as_float_array("theta0", theta0, shape=(mdp.n_states, mdp.n_actions), copy=True)
-    update.policy(theta)  # raises if these are not parameters of this update
+        return None
+    theta = as_float_array("theta0", theta0, axes=1, shape=shape, copy=True)
+    policy = update.policy(theta)  # raises if these are not parameters of this update
+    rows = (theta >= 0.0).all() and np.abs(theta.sum(axis=-1) - 1.0).max(initial=0.0) <= 1e-9
+    if rows and np.abs(policy - theta).max(initial=0.0) > 1e-9:
+        warnings.warn(
+            f"theta0: every row is a distribution, but theta0 has parameters of {update.name}, "
+            "whose policy is another one. To start from a policy, use policy0.",
+            stacklevel=4,
+        )
     return theta
 
 
@@ -300,6 +327,8 @@ def follow(
     n_steps: int | None = None,
     theta0: ArrayLike | None = None,
     seed: Seed = None,
+    *,
+    policy0: ArrayLike | None = None,
 ) -> Floats:
     r"""Run an update with given values at one state or at a batch of states.
 
@@ -308,8 +337,8 @@ def follow(
     update : str or Update
         The update, or its name.
     q : array_like, shape (..., n_actions) or (n_steps, ..., n_actions)
-        State-action values. An array with one axis more than `theta0` has the values of each step;
-        any other array is used at every step.
+        State-action values. An array with one axis more than `theta0` or `policy0` has the values
+        of each step; any other array is used at every step.
     weight : float or array_like, shape (n_steps,)
         The weight :math:`w_t \ge 0`, as a constant or as an array with an entry for each step.
     n_steps : int, optional
@@ -318,6 +347,8 @@ def follow(
         Initial parameters. The default is the uniform policy at one state.
     seed : int or numpy.random.Generator, optional
         Seed of random choices, for updates that draw among tied actions.
+    policy0 : array_like, shape (..., n_actions), optional
+        Initial policy, in place of `theta0`. Softmax policies are positive.
 
     Returns
     -------
@@ -327,7 +358,13 @@ def follow(
     Raises
     ------
     ValueError
-        If an argument has an invalid shape or a value out of range.
+        If an argument has an invalid shape or a value out of range, both `theta0` and `policy0` are
+        given, or the result would need more than 4.8 GB.
+
+    Warns
+    -----
+    UserWarning
+        If `theta0` looks like a policy, but is not one of this update.
 
     Examples
     --------
@@ -335,27 +372,34 @@ def follow(
     [[0.5, 0.5], [0.55, 0.45], [0.6, 0.4]]
     """
     chosen, rng = as_update(update), as_generator(seed)
-    steps = np.size(weight) if n_steps is None else n_steps
+    steps = as_int("n_steps", np.size(weight) if n_steps is None else n_steps, low=0)
     values = as_float_array("q", q, axes=1)
-    weights = _step_sizes("weight", weight, _check_n_steps("n_steps", steps, values.shape[-1]))
-    theta = (
-        chosen.initial(1, values.shape[-1])[0]
-        if theta0 is None
-        else as_float_array("theta0", theta0, axes=1, copy=True)
-    )
+    theta = _initial_theta(chosen, theta0, policy0)
+    if theta is None:
+        theta = chosen.initial(1, values.shape[-1])[0]
     varying = values.ndim > theta.ndim
     if varying and len(values) != steps:
         raise ValueError(
             f"q: expected the values of {steps} steps, got shape {values.shape}; for a batch of "
             "states give theta0 as many axes."
         )
-    path = [theta]
+    shape = _step_shape(theta, values[0] if varying else values) if steps else theta.shape
+    _require_memory("n_steps", steps, math.prod(shape), math.prod(shape))
+    weights = _step_sizes("weight", weight, steps)
+    path = np.empty((steps + 1, *shape))
+    path[0] = theta
     with np.errstate(over="ignore", invalid="ignore"):  # a step raises if it is not finite
         for t, w in enumerate(weights):
             # The first step checks shapes and start. Later steps have the same shapes and values
             # that have been checked, so that they need no checks of their own.
             move = chosen._unchecked_step_silenced if t else chosen.step
-            path.append(move(path[-1], values[t] if varying else values, w, rng))
-    if steps and path[0].shape != path[-1].shape:
-        path[0] = np.broadcast_to(path[0], path[-1].shape)
-    return chosen._checked_theta(np.stack(path))
+            theta = path[t + 1] = move(theta, values[t] if varying else values, w, rng)
+    return chosen._checked_theta(path)
+
+
+def _step_shape(theta: Floats, q: Floats) -> tuple[int, ...]:
+    """Return the shape of the parameters after a step; a step raises if shapes do not match."""
+    try:
+        return np.broadcast_shapes(theta.shape, q.shape)
+    except ValueError:
+        return theta.shape

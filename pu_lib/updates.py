@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pu_lib import kernels
-from pu_lib.arrays import Floats, first_index, require_distributions
+from pu_lib.arrays import Floats, as_float, first_index, require_distributions
 from pu_lib.interface import Parametrization, PlotStyle, Update
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import (
@@ -117,7 +117,8 @@ class _Softmax(Update):
         if np.any(pi == 0.0):
             raise ValueError(
                 f"pi: a softmax policy is positive at every action, got 0 at index "
-                f"{first_index(pi == 0.0)}; mix in a small share of the uniform policy."
+                f"{first_index(pi == 0.0)}; mix in a small share of the uniform policy: "
+                "(1 - epsilon) * pi + epsilon / n_actions, with epsilon such as 1e-6."
             )
         return np.log(pi)
 
@@ -177,8 +178,7 @@ class EscortPolicyGradient(Update):
         return kernels.pg_es if self.factor == "keep" else kernels.pg_es_drop
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.p) and self.p >= 1.0):
-            raise ValueError(f"p: the escort exponent must be a finite number >= 1, got {self.p}.")
+        as_float("p", self.p, low=1.0)
         if self.factor not in get_args(EscortFactor):
             raise ValueError(
                 f"factor: expected one of {get_args(EscortFactor)}, got {self.factor!r}."
@@ -360,7 +360,8 @@ def register(update: _Registered) -> _Registered:
     ValueError
         If the name is missing, contains a colon (``module:NAME`` is an import path) or an equals
         sign (``name option=value`` has options), or belongs to an update of another class or to
-        an update of the library with other settings.
+        an update of the library with other settings. A class that is defined again in the same
+        module, as in a notebook, replaces its earlier definition.
 
     Examples
     --------
@@ -386,8 +387,9 @@ def register(update: _Registered) -> _Registered:
         raise ValueError(f"update: expected a name without an equals sign, got {name!r}.")
     # A class that is defined again, as when a notebook cell is run twice, replaces itself.
     old = type(UPDATES.get(name, instance))
-    if old is not kind and (old.__qualname__ != kind.__qualname__ or old.__module__ == __name__):
-        raise ValueError(f"update: the name {name!r} is taken by {old.__name__}.")
+    places = [(found.__module__, found.__qualname__) for found in (old, kind)]
+    if old is not kind and (places[0] != places[1] or old.__module__ == __name__):
+        raise ValueError(f"update: the name {name!r} is taken by {'.'.join(places[0])}.")
     if old.__module__ == __name__ and instance != UPDATES.get(name, instance):
         raise ValueError(
             f"update: the name {name!r} stands for the settings {UPDATES[name].options}; register "
@@ -425,7 +427,8 @@ class NaturalPolicyGradient(_Softmax):
     :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which does not
     change a softmax policy. The new policy is proportional to :math:`\pi(a)\,e^{w q(a)}`. The
     values are shifted so that the largest is 0, which leaves the parameter of the best action
-    unchanged.
+    unchanged. All this is about a table: with parameters that states share, the natural gradient is
+    a least-squares fit, and the shift matters if the step is pulled back through a network.
     """
 
     name = "npg"
@@ -551,8 +554,11 @@ def make_update(name: str, **options: object) -> Update:
     usual = as_update(name)
     try:
         return type(usual)(**(usual.options | options))
-    except TypeError:
+    except TypeError as error:
+        unknown = sorted(options.keys() - usual.options.keys())
+        if not unknown:
+            raise ValueError(f"update: {usual.name}: {error}.") from None
         raise ValueError(
-            f"update: {usual.name} has no option {', '.join(sorted(options))}; its options are: "
+            f"update: {usual.name} has no option {', '.join(unknown)}; its options are: "
             f"{', '.join(usual.options) or 'none'}."
         ) from None

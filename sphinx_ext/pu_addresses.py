@@ -1,10 +1,14 @@
-"""Pages that the reference had, by module, lead to where their names are documented now.
+"""Removed pages lead to the pages that replace them.
 
-``old_addresses.json`` has, for each removed page ``book/api/<old>.html``, the page that replaces it
-and the modules in which the names of ``pu_lib.<old>`` are now; ``renamed`` has the names that have
-changed. At the old address the build writes a small page that goes on: to the entry of the name in
-the fragment, else to that of the class it belongs to, else to the module or the page. It works
-without a server. It is no page of Sphinx's, and so the search does not find it.
+The build writes a small page at each old address. Its script opens the new place of the anchor in
+the address, or else the page that replaces the old one. It works without a server, and is not in
+the search index. ``old_addresses.json`` lists the removed pages:
+
+- ``split``: pages of the book; for each the page that replaces it, and the new places of anchors.
+- ``pages``: pages of the reference, ``book/api/<old>.html``; for each the page that replaces it,
+  and the modules that have the names of ``pu_lib.<old>`` now. The anchor of a name leads to the
+  entry of the name, else to that of its class, else to the module or the page.
+- ``renamed``: names of the reference that have changed.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ const page = {page}, places = {places};
 let name = decodeURIComponent(location.hash.slice(1));
 while (name && !Object.hasOwn(places, name))
   name = name.slice(0, Math.max(name.lastIndexOf("."), 0));
-location.replace(name ? places[name] : page);
+const [there, anchor] = (name ? places[name] : page).split("#");
+location.replace(there + (location.search ?? "") + (anchor ? "#" + anchor : ""));
 </script>
 <noscript><meta http-equiv="refresh" content="0; url={address}"></noscript>
 </head>
@@ -73,6 +78,9 @@ def redirect(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     table = json.loads(TABLE.read_text("utf-8"))
+    for old, (page, places) in table["split"].items():
+        if f"book/{page}" in app.env.titles:
+            _write(app, f"book/{old}", f"book/{page}", f"{page}.html", places)
     folder = Path(app.outdir) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for old, (page, *modules) in table["pages"].items():
@@ -83,13 +91,18 @@ def redirect(app: Sphinx, exception: Exception | None) -> None:
         module = places.get(f"module-pu_lib.{old}", "")
         if module.startswith(f"{address}#"):
             address = module
-        text = STUB.format(
-            title=app.env.titles[f"book/{page}"].astext(),
-            address=address,
-            page=json.dumps(address),
-            places=json.dumps(places, indent=0),
-        )
-        (folder / f"{old}.html").write_text(text, "utf-8")
+        _write(app, f"{FOLDER}/{old}", f"book/{page}", address, places)
+
+
+def _write(app: Sphinx, old: str, new: str, address: str, places: dict[str, str]) -> None:
+    """Write the page at an old address; `address` and `places` are relative to its folder."""
+    text = STUB.format(
+        title=app.env.titles[new].astext(),
+        address=address,
+        page=json.dumps(address),
+        places=json.dumps(places, indent=0),
+    )
+    (Path(app.outdir) / f"{old}.html").write_text(text, "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -17,9 +17,11 @@ from sphinx.search import js_index
 
 HERE = Path(__file__).parent
 FORMER: dict[str, list[str]] = json.loads((HERE / "addresses.json").read_text("utf-8"))
-REDIRECTS: dict[str, list[str]] = json.loads(
-    (HERE.parent / "sphinx_ext" / "old_addresses.json").read_text("utf-8")
-)["pages"]
+OLD = json.loads((HERE.parent / "sphinx_ext" / "old_addresses.json").read_text("utf-8"))
+REDIRECTS: dict[str, list[str]] = {
+    **{f"book/api/{old}.html": pages for old, pages in OLD["pages"].items()},
+    **{f"book/{old}.html": pages for old, pages in OLD["split"].items()},
+}
 
 FOLLOW = """
 const cases = JSON.parse(require("fs").readFileSync(0, "utf8"));
@@ -59,7 +61,7 @@ def exists(page: Path, target: str) -> bool:
 def test_former_pages_and_anchors_exist(book: Path) -> None:
     lost = [f"{address}: no such page" for address in FORMER if not (book / address).is_file()]
     for address, old in FORMER.items():
-        if address.removeprefix("book/api/").removesuffix(".html") not in REDIRECTS:
+        if address not in REDIRECTS:
             lost += [
                 f"{address}#{anchor}" for anchor in old if anchor not in anchors(book / address)
             ]
@@ -67,11 +69,11 @@ def test_former_pages_and_anchors_exist(book: Path) -> None:
 
 
 def test_removed_pages_redirect_to_existing_places(book: Path, node: str) -> None:
-    pages = {book / "book" / "api" / f"{old}.html": old for old in REDIRECTS}
+    pages = {book / old: old for old in REDIRECTS}
     cases = [
         (page, anchor)
         for page, old in pages.items()
-        for anchor in ["", "no-such-anchor", *FORMER.get(f"book/api/{old}.html", [])]
+        for anchor in ["", "no-such-anchor", *FORMER.get(old, [])]
     ]
     targets = run_redirects(node, cases)
     lost = [
@@ -115,4 +117,21 @@ def test_browser_follows_the_redirect(
 def test_removed_pages_are_not_in_the_search_index(book: Path) -> None:
     index = js_index.loads((book / "searchindex.js").read_text("utf-8"))
     assert "book/library" in index["docnames"]
-    assert not {f"book/api/{old}" for old in REDIRECTS} & set(index["docnames"])
+    assert not {old.removesuffix(".html") for old in REDIRECTS} & set(index["docnames"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("?scope=statement&status=open#the-ledger", "ledger.html?scope=statement&status=open"),
+        ("#errata", "errata.html"),
+        ("#table-1-recomputed", "table-1.html"),
+        ("", "ledger.html"),
+    ],
+)
+def test_split_page_leads_to_its_parts(book: Path, browser: Browser, old: str, new: str) -> None:
+    tab: Any = browser.new_page()
+    tab.goto((book / "book" / "claims.html").as_uri() + old)
+    tab.wait_for_url(f"**/book/{new.partition('?')[0]}*")
+    assert tab.url.partition("#")[0].endswith(f"/book/{new}")
+    tab.close()

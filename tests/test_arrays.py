@@ -1,5 +1,6 @@
 """Conversion and validation of numbers and arrays."""
 
+from collections import deque
 from fractions import Fraction
 
 import numpy as np
@@ -43,6 +44,13 @@ def test_float_arrays_are_copied_only_on_request():
     assert not np.shares_memory(as_float_array("x", given, copy=True), given)
 
 
+class Tracked:
+    """An object whose conversion raises, as a tensor of PyTorch that requires a gradient."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("requires grad; use tensor.detach()")
+
+
 REJECTED = {
     "text": ("12", "text"),
     "numbers as text": (["1", "2"], "text"),
@@ -54,6 +62,13 @@ REJECTED = {
     "complex numbers": ([1j, 2.0], "complex numbers"),
     "complex without imaginary part": (np.array([1 + 0j]), "complex numbers"),
     "a masked array": (np.ma.masked_array([1.0, 2.0], [False, True]), "masked"),
+    "a masked array in a list": ([np.ma.array([1.0, 2.0], mask=[1, 0]), [0.0, 2.0]], "masked"),
+    "a masked array deep in tuples": (([(np.ma.array([1.0], mask=[1]),)],), "masked"),
+    "a boolean among numbers": ([True, 0.5], "booleans"),
+    "a NumPy boolean among numbers": ([[0.5], [np.True_]], "booleans"),
+    "an array of booleans among numbers": ([np.array([True]), np.array([0.5])], "booleans"),
+    "a boolean in a deque": (deque([0.5, True]), "booleans"),
+    "an array that cannot be converted": (Tracked(), "Tracked cannot be converted: requires grad"),
     "rows of different lengths": ([[1.0, 2.0], [1.0]], "equal length"),
     "nothing": (None, "None"),
     "an object": ([object()], "object"),
@@ -113,7 +128,8 @@ def test_as_bool_array_rejects_numbers():
     read = as_bool_array("terminal", given, (2,))
     assert read.tolist() == [True, False]
     assert not np.shares_memory(read, given)
-    for value in ([0, 1], [True], ["yes", "no"], np.ma.masked_array([True, False])):
+    masked = [np.ma.array(True, mask=True), False]
+    for value in ([0, 1], [True], ["yes", "no"], np.ma.masked_array([True, False]), masked):
         with pytest.raises(ValueError, match="terminal: expected booleans"):
             as_bool_array("terminal", value, (2,))
 
@@ -132,4 +148,5 @@ def test_first_index_returns_the_position_of_the_first_true_entry():
 def test_safe_repr_cuts_at_eighty_characters():
     assert safe_repr("x" * 78) == f"'{'x' * 78}'"
     assert safe_repr("x" * 79) == f"'{'x' * 76}..."
+    assert safe_repr([np.float64(3.0), np.int64(2)]) == "[3.0, 2]"
     assert safe_repr(10**5000) == "more than four thousand digits"

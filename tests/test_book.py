@@ -20,7 +20,7 @@ def cells(notebook: Path, kind: str) -> list:
     return [cell for cell in nbformat.read(notebook, 4).cells if cell.cell_type == kind]
 
 
-CONFIRMING = [name for name in chapters() if name not in ("claims", "empirical")]
+CONFIRMING = [name for name in chapters() if name not in ("table-1", "empirical")]
 """The other two confirm claims by groups."""
 
 TOO_LONG = {"sec:conv/ce-conjecture/constant-step"}
@@ -35,6 +35,20 @@ def test_claims_are_confirmed_in_their_chapter(chapter: str) -> None:
     page = (ROOT / "book" / f"{chapter}.ipynb").read_text("utf-8").replace('\\"', '"')
     for name in claims:
         assert f'"{name}"' in confirmed or (name in TOO_LONG and f'confirm("{name}")' in page), name
+
+
+FIGURES = re.compile(r"from pu_lib\.show\.(live|simplex_lab|sweep_viewer) import")
+
+
+@pytest.mark.parametrize("chapter", [name for name in chapters() if name != "table-1"])
+def test_question_and_explorer_precede_the_answer(chapter: str) -> None:
+    notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", 4)
+    explorer, answer = (
+        next(i for i, cell in enumerate(notebook.cells) if re.search(wanted, cell.source))
+        for wanted in (FIGURES, r"^answer\(|\nanswer\(")
+    )
+    assert re.search(r"\*\*[^*]+\?\*\*", notebook.cells[0].source), "no question at the start"
+    assert explorer < answer
 
 
 def listed() -> list[str]:
@@ -76,7 +90,7 @@ def test_start_ipynb_runs_and_lists_the_chapters() -> None:
     notebook = nbformat.reads(text, 4)
     nbformat.validate(notebook)
     words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert re.findall(r"\(book/([a-z-]+)\.ipynb\)", words) == [
+    assert re.findall(r"\(book/([a-z0-9-]+)\.ipynb\)", words) == [
         name.removeprefix("book/") for name in listed() if (ROOT / f"{name}.ipynb").exists()
     ]
     (code,) = (cell.source for cell in notebook.cells if cell.cell_type == "code")

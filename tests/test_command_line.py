@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import os
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -197,7 +199,10 @@ def test_race_passes_defaults_and_options(
     record_calls("pu_lib.show.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
-    assert saved == [((drawn,), {"dpi": 2 * DPI})]
+    ((file,), how) = saved[0]
+    assert how == {"format": "svg", "dpi": 2 * DPI}
+    assert file.closed
+    assert drawn.read_bytes() == b""
     assert capsys.readouterr().out == f"who won\nCurves: {drawn}\n"
 
 
@@ -396,3 +401,34 @@ def test_escort_options_are_rejected_for_other_updates(
     given = [*command.split(), "--update", "pg-sm", "--step-size", "1", "--p", "3"]
     assert main(given) == 2
     assert "--p: only pg-es has it, not pg-sm" in capsys.readouterr().err
+
+
+def test_console_script_finds_updates_in_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from pu_lib.updates import Direct\n\n\nclass Own(Direct):\n    name = 'own'\n"
+    )
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "pu-lib"  # Python puts the folder of a script on its path
+    script.write_text("import sys\nfrom pu_lib.__main__ import main\nsys.exit(main())\n")
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(pu_lib.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+        )
+
+    for command in (
+        "unlearn --update mine:Own --step-size 1/10 --n 3",
+        "domino --update mine:Own --step-size 1/2 --states 3",
+        "race chain --update mine:Own --step-size 1 --runs 2 --max-steps 200",
+    ):
+        by_script, by_module = (
+            run(*program, *command.split()) for program in ([str(script)], ["-m", "pu_lib"])
+        )
+        assert by_script.returncode == by_module.returncode == 0, by_script.stderr
+        assert by_script.stdout == by_module.stdout
+    refused = run("-P", str(script), "unlearn", "--update", "mine:Own", "--step-size", "1", "--n=3")
+    assert "No module named 'mine'" in refused.stderr

@@ -55,6 +55,33 @@ def run_program(folder: Path) -> tuple[float, int]:
     return float(theta), int(hits)
 
 
+READ_ONLY = """
+import warnings
+from numba.core import caching
+
+def refuse(self):
+    raise PermissionError(13, "Permission denied")
+
+caching._CacheLocator.ensure_cache_path = refuse  # as on a read-only disk without a home
+with warnings.catch_warnings(record=True) as found:
+    exec(program)
+assert {str(each.message) for each in found} == {
+    "The compiled code of pu_lib cannot be kept on disk, so every session compiles it again. "
+    "To keep it, set NUMBA_CACHE_DIR to a folder that you may write to."
+}, found
+"""
+
+
+def test_code_is_compiled_in_memory_if_no_folder_can_be_written(copied: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(copied)}
+    done = subprocess.run(
+        [sys.executable, "-c", f"program = {PROGRAM!r}\n{READ_ONLY}"],
+        env=environment, cwd=copied, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{run_program(copied)[0]} 0\n"
+
+
 def test_concurrent_processes_do_not_mix_cached_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -460,3 +460,102 @@ def test_process_is_imported_from_a_module(tmp_path, monkeypatch):
     ):
         with pytest.raises(ValueError, match=message):
             as_process(name)
+
+
+@pytest.mark.parametrize("name", ["MDP.NPZ", "my.NpZ", "without suffix"])
+def test_files_are_read_whatever_their_suffix(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved = domains.chain(4)
+    saved.save(name)
+    for path in (name, tmp_path / name):
+        assert domains.as_process(path).digest == saved.digest
+        assert read_process(path).name == f"mdp-{saved.digest[:16]}"
+    domains.chain(5).save("chain")  # a domain comes before a file of the same name
+    assert domains.as_process("chain").n_states == 10
+
+
+def test_text_that_cannot_be_a_path_is_no_file():
+    for text in ("x" * 10_000, "a\0b"):
+        with pytest.raises(ValueError, match="process: unknown"):
+            domains.as_process(text)
+
+
+# Environments whose dynamics or rewards are not in their table
+
+wrappers = gymnasium.wrappers
+
+
+class Own(gymnasium.Wrapper):
+    """A wrapper of a user, which could change anything."""
+
+
+@pytest.mark.parametrize(
+    ("wrap", "name"),
+    [
+        (lambda env: wrappers.TransformReward(env, lambda reward: -reward), "TransformReward"),
+        (lambda env: wrappers.ClipReward(env, 0.0, 0.5), "ClipReward"),
+        (lambda env: wrappers.NormalizeReward(env), "NormalizeReward"),
+        (lambda env: wrappers.StickyAction(env, 0.5), "StickyAction"),
+        (lambda env: wrappers.RepeatAction(env, 2), "RepeatAction"),
+        (lambda env: wrappers.MaxAndSkipObservation(env, 2), "MaxAndSkipObservation"),
+        (lambda env: wrappers.TransformAction(env, lambda a: 0, env.action_space), "TransformAct"),
+        (lambda env: Own(env), "Own"),
+        (lambda env: wrappers.TimeLimit(Own(env), 10), "Own"),
+    ],
+)
+def test_wrappers_that_may_change_the_process_are_rejected_by_name(wrap, name):
+    env = wrap(gymnasium.make("FrozenLake-v1"))
+    with pytest.raises(ValueError, match=f"env: the wrapper {name}.* of FrozenLake-v1 may change"):
+        from_gymnasium(env)
+    with pytest.raises(ValueError, match=f"process: the wrapper {name}"):
+        as_process(env)
+    assert from_gymnasium(env.unwrapped).digest == from_gymnasium("FrozenLake-v1").digest
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda env: wrappers.TimeLimit(env, 3),
+        lambda env: wrappers.RecordEpisodeStatistics(env),
+        lambda env: wrappers.FlattenObservation(env),
+        lambda env: wrappers.Autoreset(env),
+    ],
+)
+def test_wrappers_that_do_not_change_the_process_are_accepted(wrap):
+    env = wrap(gymnasium.make("FrozenLake-v1"))
+    assert from_gymnasium(env).digest == from_gymnasium("FrozenLake-v1").digest
+
+
+def test_fickle_passengers_are_rejected():
+    fickle = gymnasium.make("Taxi-v4", fickle_passenger=True, fickle_probability=1.0)
+    with pytest.raises(ValueError, match="Taxi-v4 has the option fickle_passenger"):
+        from_gymnasium(fickle)
+    never = gymnasium.make("Taxi-v4", fickle_passenger=True, fickle_probability=0.0)
+    assert from_gymnasium(never).digest == from_gymnasium("Taxi-v4").digest
+
+
+def table(outcome):
+    return SimpleNamespace(P={0: {0: [outcome]}}, initial_state_distrib=[1.0])
+
+
+@pytest.mark.parametrize("terminated", ["False", None, 0.5, float("nan"), 0, 1])
+def test_terminated_must_be_boolean(terminated):
+    with pytest.raises(ValueError, match="state 0, action 0: terminated: expected True or False"):
+        from_gymnasium(table((1.0, 0, 1.0, terminated)))
+    for ends, performance in ((False, 10.0), (np.True_, 1.0)):
+        mdp = from_gymnasium(table((1.0, 0, 1.0, ends)), 0.9)
+        assert mdp.optimal().performance == pytest.approx(performance)
+
+
+@pytest.mark.parametrize(
+    ("P", "sentence"),
+    [
+        ([[[(1.0, 0, 1.0, True)]]], "expected a dict P with .*got a list"),
+        ({1: {0: [(1.0, 1, 1.0, True)]}}, "expected states 0 to 0 .* got None for state 0"),
+        ({0: [[(1.0, 0, 1.0, True)]]}, "each with a dict of actions, got"),
+        ({0: {0: [(1.0, 0, 1.0, True)]}, 1: {}}, "no actions 0 to 0 in state 1"),
+    ],
+)
+def test_malformed_tables_are_described(P, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        from_gymnasium(SimpleNamespace(P=P, initial_state_distrib=[1.0]))

@@ -1,5 +1,6 @@
 """Exact numbers: parsing, signs and linear systems."""
 
+import threading
 from fractions import Fraction
 from math import isclose, prod, sqrt
 
@@ -8,7 +9,19 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pu_lib.exact import Undecided, ball, certified, exact, is_one, root_sum, sign, solve
+from pu_lib.chapters.domino.quantities import domino
+from pu_lib.chapters.unlearning.quantities import count
+from pu_lib.exact import (
+    Undecided,
+    ball,
+    certified,
+    exact,
+    is_one,
+    precision,
+    root_sum,
+    sign,
+    solve,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +71,25 @@ def test_certified_raises_the_precision_until_decided():
     before = ctx.prec
     assert certified(compare, bits=64) is False
     assert used == [64, 128, 256, 512]
+    assert ctx.prec == before
+
+
+def test_threads_do_not_change_each_others_precision():
+    before, used = ctx.prec, []
+    entered = threading.Event()
+
+    def low():
+        with precision(30):
+            entered.set()
+            used.append(ctx.prec)
+
+    other = threading.Thread(target=low)
+    with precision(300):
+        other.start()
+        assert not entered.wait(0.1)
+        used.append(ctx.prec)
+    other.join(timeout=10)
+    assert used == [300, 30]
     assert ctx.prec == before
 
 
@@ -134,3 +166,26 @@ def test_certified_doubles_the_precision_up_to_the_limit(limits, tried):
     with pytest.raises(Undecided, match="too near: two of the numbers"):
         certified(undecided, **limits)
     assert used == tried
+
+
+@pytest.mark.parametrize(
+    "text", ["1e3000000000", "1e-100000000", "2.5E+4301", " 1e4_301 ", "1" * 5000]
+)
+def test_numbers_of_too_many_digits_are_not_expanded(text):
+    for call in (
+        lambda: exact(text, "eta"),
+        lambda: ball(text),
+        lambda: count(1, "di", text),
+        lambda: count(1, "di", 1, f"geometric:{text}"),
+        lambda: count(1, "pg-es", 1, p=text),
+        lambda: count(1, "di", 1, start=text),
+        lambda: domino(3, "di", text),
+    ):
+        with pytest.raises(ValueError, match=r"4300 digits|finite decimal") as raised:
+            call()
+        assert len(str(raised.value)) < 300
+
+
+def test_numbers_up_to_4300_digits_are_read():
+    assert exact("1e4300") == 10**4300
+    assert exact("1E-4300") == Fraction(1, 10**4300)

@@ -396,8 +396,9 @@ class Without(Double):
 
 
 def does_not_compile(theta, pi, q, best, weight, n_actions):
-    """A kernel that cannot be compiled."""
-    theta.append(object())
+    """A kernel that runs in plain Python, but cannot be compiled."""
+    double_kernel(theta, pi, q, best, weight, n_actions)
+    theta.tolist()
 
 
 class Nonsense(Double):

@@ -1,6 +1,7 @@
 """Exact evaluation and optimal values agree with QuantEcon; invalid processes are rejected."""
 
 import pickle
+import tracemalloc
 from copy import deepcopy
 from fractions import Fraction
 from types import SimpleNamespace
@@ -684,14 +685,16 @@ def test_subclasses_may_set_other_attributes():
 
 
 def test_rows_above_one_are_rejected_if_the_discount_is_close_to_one():
-    row = [[[1.0 + 9e-10]]]
+    row, closest, ulp = [[[1.0 + 9e-10]]], 1.0 - 2.0**-53, 2.0**-52
     assert FiniteMDP(row, [[1.0]], [1.0], 0.9).optimal().v == pytest.approx([10.0], rel=1e-7)
-    with pytest.raises(ValueError, match="at state 0, action 0 exceed 1 by 9e-10; times"):
+    with pytest.raises(ValueError, match=r"at state 0, action 0 sum to 1.0000000009, not 1"):
         FiniteMDP(row, [[1.0]], [1.0], 1.0 - 1e-10)
-    mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 1.0]], [1.0], 1.0 - 1e-10)
-    assert mdp.evaluate([[0.5, 0.5]]).v == pytest.approx([1e10], rel=1e-5)
-    with pytest.raises(ValueError, match=r"pi: .* exceed 1 by 9e-10; times the discount"):
-        mdp.evaluate([[0.5, 0.5 + 9e-10]])
+    with pytest.raises(ValueError, match="at state 0, action 0 exceed 1 by 2e-16; times"):
+        FiniteMDP([[[1.0 + ulp]]], [[1.0]], [1.0], closest)
+    mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 1.0]], [1.0], closest)
+    assert mdp.evaluate([[0.5, 0.5]]).v == pytest.approx([2.0**53], rel=1e-5)
+    with pytest.raises(ValueError, match=r"pi: .* exceed 1 by 2e-16; times the discount"):
+        mdp.evaluate([[0.5, 0.5 + ulp]])
 
 
 @pytest.mark.parametrize("n_states", [3, 600])
@@ -743,6 +746,111 @@ def test_file_of_another_format_is_rejected_without_advice_to_unpickle(tmp_path)
     path.write_text("junk")
     with pytest.raises(ValueError, match=r"can be read \(it is no archive of numbers\)"):
         FiniteMDP.load(path)
-    np.savez(path, transitions=np.array([None, "junk"], dtype=object))
+    objects = np.array([None, "junk"], dtype=object)
+    np.savez(path, transitions=objects, rewards=[[1.0]], initial=[1.0], discount=0.5)
     with pytest.raises(ValueError, match=r"can be read \(it is no archive of numbers\)"):
         FiniteMDP.load(path)
+
+
+# Tolerances, units and files of other programs
+
+
+@pytest.mark.parametrize("gamma", [1 - 1e-6, 1 - 1e-9, 1 - 1e-12])
+def test_sums_are_accepted_only_if_values_change_little(gamma):
+    """The value is 1 / (1 - gamma sum): for gamma = 1 - 1e-9, 5.3e8 instead of 1e9."""
+    short = [[[1 - 9e-10], [1 - 9e-10]]]
+    sentence = r"transitions: .*not 1; .*off by 9.0e-10; with discount 0.999"
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP(short, [[1.0, 1.0]], [1.0], gamma)
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP(scipy.sparse.csr_array(short[0]), [[1.0, 1.0]], [1.0], gamma)
+    mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 1.0]], [1.0], gamma)
+    assert mdp.performance([[0.5, 0.5]]) == pytest.approx(1 / (1 - Fraction(gamma)), rel=1e-9)
+    with pytest.raises(ValueError, match=r"pi: .*off by 9.0e-10; with discount 0.999"):
+        mdp.performance([[0.5, 0.5 - 9e-10]])
+    rows = np.random.default_rng(0).random((40, 3, 40))  # rows divided by their sums are accepted
+    rows /= rows.sum(axis=-1, keepdims=True)
+    FiniteMDP(rows, np.ones((40, 3)), np.eye(40)[0], gamma).performance(np.full((40, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-14, 1e140])
+def test_solutions_do_not_depend_on_the_unit_of_rewards(unit):
+    base = random_process(np.random.default_rng(0), n_states=8)
+    scaled = FiniteMDP(base.transitions, unit * base.rewards, base.initial, base.discount)
+    best = scaled.optimal()
+    assert best.converged
+    assert np.array_equal(best.policy, base.optimal().policy)
+    assert best.v / unit == pytest.approx(base.optimal().v, rel=1e-12)
+    policy = np.random.default_rng(1).dirichlet(np.ones(3), size=8)
+    assert scaled.normalised_performance(policy) == pytest.approx(
+        base.normalised_performance(policy), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"transitions": np.full((2, 2, 2), np.float32(1 / 3)) + np.float32(1 / 6 + 1e-7)},
+            "float32",
+        ),
+        ({"terminal": [0, 1]}, r"np.asarray\(terminal\) == 1"),
+        ({"terminal": [1]}, r"np.isin\(np.arange\(n_states\), terminal\)"),
+        ({"rewards": [[1.0], [0.0]], "transitions": np.ones((1, 2, 2)) / 2}, "np.moveaxis"),
+        ({"transitions": [scipy.sparse.eye_array(2)] * 2}, "scipy.sparse.vstack"),
+    ],
+)
+def test_arguments_in_the_form_of_other_libraries_are_rejected_with_advice(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP(**(arguments() | given))
+
+
+def test_advice_on_a_matrix_of_each_action_is_right():
+    mdp = random_process(np.random.default_rng(0), n_states=5)
+    transitions = [scipy.sparse.csr_array(mdp.transitions[:, a]) for a in range(3)]
+    order = np.arange(15).reshape(3, 5).T.ravel()
+    stacked = scipy.sparse.vstack(transitions, "csr")[order]
+    again = FiniteMDP(stacked, mdp.rewards, mdp.initial, mdp.discount)
+    assert np.array_equal(again.transitions, mdp.transitions)
+
+
+def test_load_reads_archives_of_languages_that_have_only_matrices(tmp_path):
+    mdp, path = chain(4), tmp_path / "matlab.npz"
+    np.savez(
+        path, transitions=np.asfortranarray(mdp.transitions), rewards=mdp.rewards,
+        initial=mdp.initial[:, np.newaxis], discount=np.array([[mdp.discount]]),
+        terminal=mdp.terminal.astype(np.uint8)[np.newaxis],
+    )  # fmt: skip
+    again = FiniteMDP.load(path)
+    assert np.array_equal(again.transitions, mdp.transitions)
+    assert np.array_equal(again.terminal, mdp.terminal)
+    one = FiniteMDP([[[1.0]]], [[1.0]], [1.0], 0.5)
+    one.save(path)
+    assert FiniteMDP.load(path).digest == one.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"zzz": np.zeros(25_000_000)}, "the archive has zzz"),
+        ({"initial": np.zeros(25_000_000)}, "initial: expected numbers, at most 100"),
+        ({"discount": np.zeros((5000, 5000))}, "discount: expected numbers"),
+        ({"transitions": np.zeros((300, 300, 300))}, "transitions: expected numbers, at most 100"),
+        ({"rewards": np.zeros((5000, 5, 1000))}, "rewards: expected shape"),
+        ({"terminal": np.array(["x" * 1_000_000] * 20)}, "terminal: expected numbers"),
+    ],
+)
+def test_load_reads_headers_before_arrays(change, sentence, tmp_path):
+    path = tmp_path / "large.npz"
+    np.savez_compressed(path, **(arguments() | {"terminal": np.zeros(2, bool)} | change))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=sentence):
+        FiniteMDP.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_digest_ignores_the_sign_of_a_zero_discount():
+    mdps = [FiniteMDP(**(arguments() | {"discount": zero})) for zero in (0.0, -0.0)]
+    assert mdps[0].digest == mdps[1].digest

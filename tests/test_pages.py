@@ -175,7 +175,7 @@ def test_page_opened_from_disk_works(book: Path, tab: Page, name: str) -> None:
     _check_width(visit, PAPER)
     _check_tables(visit)
     _check_paper(visit)
-    if name == "book/claims":
+    if name == "book/ledger":
         _check_sheets(visit)
     visit.close()
 
@@ -281,7 +281,7 @@ def test_fragment_that_is_not_encoded_is_no_error(server: str, tab: Page, fragme
 
 
 def test_table_of_claims_can_be_filtered(server: str, tab: Page) -> None:
-    visit = Visit(tab, f"{server}book/claims.html?status=open", server)
+    visit = Visit(tab, f"{server}book/ledger.html?status=open", server)
     _check_text(visit)
     shown = visit.page.locator("table.ledger tr[data-status]:not([hidden])")
     scope, status = (

@@ -1,6 +1,8 @@
 """Trajectories of the exact process: steps, weightings and schedules."""
 
 import re
+import tracemalloc
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -97,7 +99,7 @@ def test_negative_visits_by_rounding_become_zero():
 
 
 def test_run_starts_from_theta0():
-    start = np.tile([1.0, 0.0], (4, 1))
+    start = np.tile([1.0, -1.0], (4, 1))
     path = run(chain(4), UPDATES["ce"], 0, theta0=start)
     np.testing.assert_array_equal(path.theta[0], start)
     assert path.weights.shape == (0, 4)
@@ -273,3 +275,83 @@ def test_hooks_may_modify_their_arguments(kind, right):
     assert count(3, kind()) == count(3, right())
     paths = [follow(update(), q, 1.0, 3) for update in (kind, right)]
     np.testing.assert_array_equal(*paths)
+
+
+# Initial policies
+
+
+@pytest.mark.parametrize("name", sorted(UPDATES))
+def test_runs_start_from_policy0(name):
+    policy = np.random.default_rng(0).dirichlet(np.ones(2), size=4)
+    path = run(chain(4), name, 2, policy0=policy)
+    np.testing.assert_allclose(path.policies[0], policy, rtol=1e-14)
+    same = run(chain(4), name, 2, theta0=UPDATES[name].parameters(policy))
+    np.testing.assert_array_equal(path.theta, same.theta)
+    q = np.random.default_rng(1).random((4, 2))
+    np.testing.assert_array_equal(
+        follow(name, q, 0.1, 3, policy0=policy),
+        follow(name, q, 0.1, 3, theta0=UPDATES[name].parameters(policy)),
+    )
+
+
+def test_policy0_and_theta0_exclude_each_other():
+    policy = np.full((4, 2), 0.5)
+    for call in (
+        lambda: run(chain(4), "ce", 1, theta0=policy, policy0=policy),
+        lambda: follow("ce", [1.0, 0.0], 1.0, 1, theta0=policy, policy0=policy),
+    ):
+        with pytest.raises(ValueError, match="policy0: expected either theta0 or policy0"):
+            call()
+    with pytest.raises(ValueError, match=r"policy0: expected shape \(4, 2\)"):
+        run(chain(4), "ce", 1, policy0=policy[:3])
+    with pytest.raises(ValueError, match="pi: expected probabilities"):
+        run(chain(4), "ce", 1, policy0=2 * policy)
+
+
+def test_deterministic_policies_of_softmax_updates_are_rejected_with_advice():
+    pi = np.tile([1.0, 0.0], (4, 1))
+    with pytest.raises(ValueError, match=r"\(1 - epsilon\) \* pi \+ epsilon / n_actions"):
+        run(chain(4), "ce", 1, policy0=pi)
+    mixed = (1 - 1e-6) * pi + 1e-6 / 2
+    assert run(chain(4), "ce", 1, policy0=mixed).policies[0] == pytest.approx(mixed)
+    assert np.array_equal(run(chain(4), "di", 1, policy0=pi).policies[0], pi)
+
+
+def test_policy_as_theta0_is_questioned():
+    pi = np.array([[0.97, 0.03], [0.5, 0.5], [0.1, 0.9], [1.0, 0.0]])
+    for name in ("ce", "pg-es"):
+        with pytest.warns(UserWarning, match="use policy0") as found:
+            run(chain(4), name, 1, theta0=pi)
+        assert found[0].filename == __file__
+        with pytest.warns(UserWarning, match="use policy0"):
+            follow(name, [1.0, 0.0], 0.1, 2, theta0=pi)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(chain(4), "di", 1, theta0=pi)
+        run(chain(4), "ce", 1, theta0=np.full((4, 2), 0.5))  # uniform, whatever is meant
+        run(chain(4), "ce", 1, theta0=np.log(pi + 1e-9))
+        follow("ce", [1.0, 0.0], 0.1, 2, theta0=[2.0, 1.0])
+
+
+# Memory
+
+
+def test_memory_of_a_record_counts_all_axes():
+    with pytest.raises(ValueError, match="20000 steps of 100000 parameters need 16 GB"):
+        follow("ce", [0.0, 1.0], 1.0, 20_000, theta0=np.zeros((50_000, 2)))
+    with pytest.raises(ValueError, match=r"50000000 steps of 4 parameters need 6\.8 GB"):
+        run(chain(2), "ce", 50_000_000)
+
+
+def test_records_need_no_more_memory_than_their_arrays():
+    """A list with an array for each step needed 371 bytes a step instead of 16."""
+    for record, most in (
+        (lambda: follow("ce", [0.0, 1.0], 0.1, 10_000), 16),
+        (lambda: run(chain(2), "ce", 2000), 17 * 8),
+    ):
+        record()
+        tracemalloc.start()
+        record()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.5 * most * (10_000 if most == 16 else 2000) + 100_000

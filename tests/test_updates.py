@@ -1,6 +1,9 @@
 """The updates: gradients, projection, invariances, ties and error messages."""
 
+import sys
+import tracemalloc
 from decimal import Decimal
+from importlib import reload
 
 import autograd
 import autograd.numpy as anp
@@ -10,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pu_lib import parametrizations
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.experiments.race import race
 from pu_lib.parametrizations import as_weights
@@ -412,7 +416,12 @@ BAD_INPUT = {
         lambda: make_update("sarsa"),
         "update: unknown 'sarsa'. There are: pg-sm",
     ),
-    "a small exponent": (lambda: make_update("pg-es", p=0.5), "p: the escort exponent"),
+    "a small exponent": (lambda: make_update("pg-es", p=0.5), "p: expected numbers >= 1"),
+    "an exponent as text": (lambda: make_update("pg-es", p="2"), "p: .*got text: '2'"),
+    "two options, one unknown": (
+        lambda: make_update("pg-es", p=3.0, q=1),
+        "update: pg-es has no option q; its options are: p, factor",
+    ),
     "an unknown factor": (lambda: make_update("pg-es", factor="maybe"), "factor: expected one of"),
     "an unknown rule for ties": (lambda: make_update("ce", ties="last"), "ties: expected one of"),
     "an option of another": (
@@ -613,6 +622,27 @@ def test_custom_policy_is_checked():
             count(3, update)
 
 
+def test_register_rejects_a_class_of_the_same_name_in_another_module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, share in (("here", 0.5), ("there", 0.25)):
+        (tmp_path / f"{name}.py").write_text(
+            "from pu_lib.updates import CrossEntropy\n\n\n"
+            'class Own(CrossEntropy):\n    name = "own"\n\n'
+            "    def advance(self, theta, q, weight, rng):\n"
+            f"        return super().advance(theta, q, {share} * weight, rng)\n"
+        )
+    try:
+        here = as_update("here:Own")
+        with pytest.raises(ValueError, match=r"the name 'own' is taken by here[.]Own"):
+            as_update("there:Own")
+        assert as_update("own") is here
+        again = reload(sys.modules["here"]).Own  # the module was edited, as in a notebook
+        assert register(again) is again
+        assert type(as_update("own")) is again is not type(here)
+    finally:
+        UPDATES.pop("own", None)
+
+
 def test_register_rejects_other_settings_under_a_library_name():
     with pytest.raises(ValueError, match="the name 'pg-es' stands for the settings"):
         register(make_update("pg-es", p=4.0))
@@ -630,5 +660,32 @@ def test_kernel_with_invalid_policies_is_rejected():
         def kernel(self):
             return wild
 
-    with pytest.raises(ValueError, match="the kernel of wild returned no policy: pi: expected"):
+        def to_policy(self, theta):
+            return theta
+
+        def advance(self, theta, q, weight, rng):
+            theta[..., 0] = 3.0
+            return theta
+
+    with pytest.raises(ValueError, match="the steps of wild give no policy: pi: expected"):
         race("chain n_states=4", step_sizes=[1.0], runs=1, max_steps=1000, updates=[Wild()])
+
+
+def test_advantage_needs_memory_linear_in_the_number_of_actions(monkeypatch):
+    rng = np.random.default_rng(0)
+    pi, q = rng.dirichlet(np.ones(70), size=(3, 2)), rng.normal(size=(2, 70))
+    whole = advantage(pi, q)
+    np.testing.assert_allclose(whole, q - (pi * q).sum(axis=-1, keepdims=True), atol=1e-14)
+    for block in (1, 1000, 3000):
+        monkeypatch.setattr(parametrizations, "_BLOCK", block)
+        np.testing.assert_array_equal(advantage(pi, q), whole)
+    monkeypatch.undo()
+    pi, q = np.full(5000, 1 / 5000), np.arange(5000.0)
+    for name in ("pg-sm", "pg-es"):
+        theta = UPDATES[name].parameters(pi)
+        tracemalloc.start()
+        new = UPDATES[name].step(theta, q, 1e-3)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 100e6  # 5000 x 5000 numbers are 200 MB, and two such arrays were made
+        assert new[0] < theta[0] == theta[-1] < new[-1]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from pu_lib.files import replace_file
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, make_update
 
@@ -275,5 +276,5 @@ def source(replaced: dict[str, Update] | None = None) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(source(), encoding="utf-8")
+    replace_file(TARGET, source())
     print(f"Wrote {TARGET}.")

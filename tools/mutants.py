@@ -559,7 +559,9 @@ def main(arguments: list[str] | None = None) -> int:
         return code
     size = "--all" if given.all else f"--each {given.each}"
     content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
-    TABLE.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    from pu_lib.files import replace_file  # at the end: processes with mutants import the copy
+
+    replace_file(TABLE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     print(as_text(content))
     return 0
 

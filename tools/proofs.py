@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import tomllib
@@ -260,7 +261,10 @@ def main() -> None:
             "Run `make proofs` and commit it."
         )
     if changes:
-        RECORD.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        sys.path.insert(0, str(ROOT))  # the library need not be installed
+        from pu_lib.files import replace_file
+
+        replace_file(RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     print(f"\n{len(listed)} theorems proved; {'wrote' if changes else 'as in'} {RECORD.name}.")
 
 

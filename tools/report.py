@@ -26,6 +26,7 @@ from typing import Any
 
 from pu_lib.claims import recorded
 from pu_lib.claims.proofs import proofs
+from pu_lib.files import replace_file
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
@@ -347,8 +348,8 @@ def main(names: list[str]) -> int:
     figures = read(FIGURES)
     for name in names:
         figures[name] = MEASURES[name]()
-        FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", "utf-8")
-    PAGE.write_text(page(figures), "utf-8")
+        replace_file(FIGURES, json.dumps(figures, indent=1, sort_keys=True) + "\n")
+    replace_file(PAGE, page(figures))
     return 0
 
 

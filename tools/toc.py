@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from pu_lib.claims import chapters
+from pu_lib.files import replace_file
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = "The paper, claim by claim"
@@ -135,7 +136,7 @@ def main() -> int:
     for name, write in (("_toc.yml", lambda: text), ("start.ipynb", start)):
         path, new = ROOT / name, write()
         if not path.exists() or path.read_text("utf-8") != new:
-            path.write_text(new, "utf-8")
+            replace_file(path, new)
             print(f"{name} follows the ledger again.")
     return 0
 

@@ -117,7 +117,7 @@ class Erratum:
     claim: str = ""
 
 
-_FOLDERS = {"claims": "table1"}
+_FOLDERS = {"table-1": "table1"}
 """Folders of chapters whose names differ from the notebook's name."""
 
 
@@ -175,7 +175,7 @@ def chapters() -> dict[str, str]:
 
     A chapter is ``book/<name>.ipynb`` and a folder of `pu_lib.chapters` with its claims,
     quantities, checks and figures. The folder's name has ``_`` in place of ``-``; the folder of
-    ``book/claims.ipynb`` is ``table1``.
+    ``book/table-1.ipynb`` is ``table1``.
     """
     return {table["chapter"]: table["title"] for table in _tables()}
 

@@ -20,6 +20,7 @@ from pu_lib.claims.catalog import Claim, Scope, chapters, check_of, folder_of, l
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
 from pu_lib.claims.render import claim_html, claims_html, format_tally
+from pu_lib.files import replace_file
 from pu_lib.formatting import fill_placeholders, format_value, placeholders
 
 __all__ = ["FINDINGS", "JudgedClaims", "Judgement", "confirm", "judge", "judge_wrong"]
@@ -353,5 +354,5 @@ def record(judgements: Iterable[Judgement]) -> None:
     for chapter in dict.fromkeys(row["chapter"] for row in found.values()):
         kept = [rows[c.id] for c in ledger() if c.chapter == chapter and c.id in rows]
         text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
-        _record_of(chapter).write_text(text, encoding="utf-8")
+        replace_file(_record_of(chapter), text)
     recorded.cache_clear()

@@ -23,8 +23,9 @@ without a hypothesis): the check runs the same function with other arguments, an
 not have the recorded status.
 
 There is no global state: checks are attributes of their module, and each run has its own recorder.
-The precision of python-flint is global to a process, so checks can run in parallel only in separate
-processes.
+Checks may therefore be run by several threads. The precision of python-flint is global to a
+process, so the threads take turns (`pu_lib.exact.precision`): checks run in parallel only in
+separate processes.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from pu_lib.exact import precision
+
 __all__ = ["Check", "Comparison", "Finding", "Recorder", "Status", "Tally", "check"]
 
 KEPT_COMPARISONS = 6
 """The number of worst comparisons that a tally stores."""
 
 _EXACT = (bool, int, Fraction, str)
+_BITS = 53  # of floats; the precision of balls where a check sets no other
 
 TOLERANCE = 1e-9
 """Bounds below this are tolerances for rounding errors. By how much a tolerance could be tightened
@@ -58,11 +62,13 @@ class Status(StrEnum):
     """The possible results of a check."""
 
     HOLDS = "holds"
+    CONSISTENT = "consistent"
     CORRECTED = "holds with a correction"
     FALSE = "false as stated"
     OPEN = "open"
     REPRODUCED = "reproduced"
     PARTLY = "partly reproduced"
+    UNDECIDED = "undecided"
     NOT_REPRODUCED = "not reproduced"
 
 
@@ -459,7 +465,7 @@ class Check:
         """
         recorder, start = Recorder(stop_at_failure), time.perf_counter()
         returned, changes = None, self.wrong[variant] if variant is not None else {}
-        with suppress(_EndOfRun):
+        with precision(_BITS), suppress(_EndOfRun):
             returned = self.function(recorder, **{**self.arguments, **changes})
         tallies = tuple(recorder.tallies.values())
         if not tallies and not recorder.open_because:

@@ -34,6 +34,7 @@ __all__ = [
     "status_counts",
     "summary",
     "table_1",
+    "thresholds_table",
     "to_html",
     "what_stands",
 ]
@@ -99,7 +100,7 @@ def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
 def _asking(scope: Scope, status: Status | None = None) -> str:
     """Return the address of the table of claims filtered by scope and status."""
     wanted = "" if status is None else f"&amp;status={status.name.lower()}"
-    return f"claims.html?scope={scope.name.lower()}{wanted}#the-ledger"
+    return f"ledger.html?scope={scope.name.lower()}{wanted}#the-ledger"
 
 
 # The table of claims
@@ -197,20 +198,20 @@ def _power(check: Check) -> str:
 
 
 def errata_table() -> Html:
-    """Return every erratum with its place, printed text, corrected text and reason."""
-    return Html(f'<div class="errata">{"".join(map(_erratum, errata()))}</div>')
+    """Return a table of the errata: place, printed text, corrected text and reason."""
+    rows = [
+        (f"{count}. {_place(row)}", to_html(row.printed), to_html(row.right), to_html(row.why))
+        for count, row in enumerate(errata(), start=1)
+    ]
+    return _table(("Place", "Printed", "Right", "Why"), rows, "Errata", kind="errata")
 
 
-def _erratum(erratum: Erratum) -> str:
+def _place(erratum: Erratum) -> str:
+    """Return where an erratum is, its kind, and a link to its chapter."""
     title = html.escape(chapter_title(erratum.chapter))
-    facts = {"Printed": erratum.printed, "Right": erratum.right, "Why": erratum.why}
-    listed = "".join(
-        f"<div><dt>{n}</dt><dd>{to_html(fact)}</dd></div>" for n, fact in facts.items()
-    )
     return (
-        f"<article><p><strong>{to_html(erratum.where)}</strong> "
-        f"<small>{html.escape(erratum.kind)}, "
-        f'<a href="{erratum.chapter}.html">{title}</a></small></p><dl>{listed}</dl></article>'
+        f"{to_html(erratum.where)}<br><small>{html.escape(erratum.kind)}, "
+        f'<a href="{erratum.chapter}.html">{title}</a></small>'
     )
 
 
@@ -261,7 +262,7 @@ def what_stands() -> Html:
     ]
     cells = [claim for claim in ledger() if claim.scope is Scope.CELL]
     counted = f"<p>Its {len(cells)} entries, each measured: {_plain_counts(cells)}.</p>"
-    table = '<p><a href="claims.html#table-1-recomputed">All entries</a></p>'
+    table = '<p><a href="table-1.html">All entries</a></p>'
     head = ("Statement", "What it says, and what stands")
     return _table(head, [*rows, ("Table 1", counted + table)], "What stands", kind="ledger stands")
 
@@ -367,6 +368,27 @@ def criteria() -> Html:
         for column in COLUMNS.values()
     ]
     return _table(("Column", "What is measured, and when each entry is given"), rows, "Criteria")
+
+
+def thresholds_table() -> Html:
+    """Return the thresholds of Table 1, and the first entry that changes if each one is moved."""
+    from pu_lib.chapters.table1.quantities import COLUMNS, thresholds
+
+    def entry(number: tuple[float, str] | None) -> str:
+        return "none" if number is None else f"{label_of(number[1])}, at {number[0]:.3g}"
+
+    rows = [
+        (
+            html.escape(COLUMNS[threshold.column].title),
+            html.escape(threshold.name),
+            f"{threshold.value:g}",
+            entry(threshold.below),
+            entry(threshold.above),
+        )
+        for threshold in thresholds()
+    ]
+    head = ("Column", "Measured", "Threshold", "First to change below", "First to change above")
+    return _table(head, rows, "How far each threshold can be moved before an entry changes")
 
 
 # Pieces

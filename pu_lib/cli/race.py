@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from pu_lib.domains import DOMAINS
+from pu_lib.files import replacing
 
 __all__ = ["add_parser"]
 
@@ -74,6 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
         updates=arguments.update,
     )
     print(found)
-    draw_race(found).savefig(figure, dpi=2 * DPI)
+    with replacing(figure) as file:
+        draw_race(found).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
     print(f"Curves: {figure}")
     return 0

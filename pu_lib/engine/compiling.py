@@ -4,6 +4,10 @@ Numba discards the cached code of a function if the time stamp of the function's
 but not if another file changes that defines a function it calls. Here the stamp is a digest of all
 sources of compiled code. The sources can therefore be spread over modules, and cached code always
 belongs to the current kernels, even after an older version is checked out.
+
+Numba keeps the code in ``__pycache__`` beside the source, or else in the user's cache folder, or in
+the folder that the variable NUMBA_CACHE_DIR names. If none of them can be written, the code is
+compiled in memory, with a warning.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import dis
 import gc
 import hashlib
 import secrets
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -59,16 +64,30 @@ allocating_in_memory = cast(Callable[[_F], _F], numba.njit(**_ALLOCATING))
 
 def compiled(function: _F) -> _F:
     """Compile a function and cache its code on disk until a source of compiled code changes."""
-    return cast(_F, _stamped(numba.njit(cache=True, **_OPTIONS)(function)))
+    return cast(_F, _cached(numba.njit(**_OPTIONS)(function)))
 
 
 def allocating(function: _F) -> _F:
     """Compile a function that creates arrays, and cache its code as `compiled` does."""
-    return cast(_F, _stamped(numba.njit(cache=True, **_ALLOCATING)(function)))
+    return cast(_F, _cached(numba.njit(**_ALLOCATING)(function)))
 
 
-def _stamped(dispatcher: Any) -> Any:
-    """Replace the stamp and the file names of a dispatcher's cache, and return the dispatcher."""
+def _cached(dispatcher: Any) -> Any:
+    """Turn on a dispatcher's cache, replace its stamp and file names, and return the dispatcher.
+
+    If no folder for the cache can be written, the code is compiled in memory.
+    """
+    try:
+        dispatcher.enable_caching()
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        warnings.warn(
+            "The compiled code of pu_lib cannot be kept on disk, so every session compiles it "
+            "again. To keep it, set NUMBA_CACHE_DIR to a folder that you may write to.",
+            stacklevel=3,
+        )
+        return dispatcher
     files = dispatcher._cache._cache_file
     files._source_stamp = _source_digest()
     # Numba numbers the files of a function. Two processes that save at the same time could use the

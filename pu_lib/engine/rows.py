@@ -48,8 +48,9 @@ StaticArg = tuple[int, ...]
 
 _llvm: Any = cgutils
 
-# Kernels that have a static argument, in order, each with its `code_digest` if a user defined it.
-_kernels: dict[Kernel, str] = dict.fromkeys(KERNELS, "")
+# Kernels that have a static argument, in order. The key of a user's kernel is its `code_digest`:
+# a function that is made again with the same code and constants is not compiled again.
+_kernels: dict[Kernel | str, Kernel] = {kernel: kernel for kernel in KERNELS}
 _MAX_UNROLLED = 8  # successors; if there are more, a loop visits them
 _MOST_PREDICTED = 3  # the processor predicts the greedy action of at most this many
 _POLICIES = ("softmax", "escort", "direct")
@@ -64,18 +65,10 @@ _DOWN, _UP = 2.0**-UNIT, 2.0**UNIT
 
 
 def static_kernel(kernel: Kernel) -> StaticArg:
-    """Return the static argument of a kernel.
-
-    Raise a `ValueError` if a function or constant that the kernel reads has changed since the
-    kernel was compiled, because the compiled code would still use the old one.
-    """
-    code = "" if kernel in KERNELS else code_digest(kernel)
-    if _kernels.setdefault(kernel, code) != code:
-        raise ValueError(
-            f"update: what the kernel {kernel.__name__} reads has changed since it was compiled; "
-            "define the kernel again."
-        )
-    return (0,) * (list(_kernels).index(kernel) + 1)
+    """Return the static argument of a kernel; kernels with the same code have the same one."""
+    key = kernel if kernel in KERNELS else code_digest(kernel)
+    _kernels.setdefault(key, kernel)
+    return (0,) * (list(_kernels).index(key) + 1)
 
 
 def static_successors(n_successors: int) -> StaticArg:
@@ -113,7 +106,7 @@ def advance(
     of actions, as a static argument or as an integer.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
-    kernel = list(_kernels)[len(update) - 1]
+    kernel = list(_kernels.values())[len(update) - 1]
     kernel(theta, pi, q, best, weight, n_actions)
 
 
@@ -122,7 +115,7 @@ def _compile_advance(
     update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
 ) -> Any:
     """Return the compiled form of `advance` for one kernel and one number of actions."""
-    chosen = list(_kernels)[len(update) - 1]
+    chosen = list(_kernels.values())[len(update) - 1]
     kernel: Any = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(

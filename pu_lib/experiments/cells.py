@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from pu_lib.domains import Baseline, Domain, as_process, is_domain, read_domain
+from pu_lib.domains import Baseline, Domain, as_process, is_domain, is_path, read_domain
 from pu_lib.experiments.options import Options, Scheme
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import Update
+from pu_lib.updates import Update, name_of
 
 __all__ = ["Cell", "Chunk", "Process", "digest_of", "mdp_of", "problem_of", "read_process"]
+__all__ += ["naming_run"]
 
 IN_COLUMNS = ("n_states", "n_actions", "beta")
 """Parameters of domains that have their own columns in tables of runs."""
@@ -113,7 +116,7 @@ def read_process(process: Any, **parameters: Any) -> Process:
         domain, given = read_domain(process)
         return Process(domain.name, domain, {**domain.parameters, **given, **parameters})
     mdp = as_process(process)
-    by_id = isinstance(process, str) and not process.endswith(".npz")
+    by_id = isinstance(process, str) and not is_path(process)
     return Process(process if by_id else f"mdp-{mdp.digest[:16]}", mdp, {})
 
 
@@ -161,6 +164,18 @@ class Chunk:
     cell: Cell
     first: int
     count: int
+
+
+@contextmanager
+def naming_run(cell: Cell, run: int) -> Iterator[None]:
+    """Add the update, the step size and the number of a run to its `ValueError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(
+            f"run {run} of {name_of(cell.update)} with step size {cell.step_size:g} on "
+            f"{cell.process.label}: {error}"
+        ) from None
 
 
 @dataclass(frozen=True)

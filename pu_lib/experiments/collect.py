@@ -20,11 +20,11 @@ from pu_lib.experiments.database import (
     ORDER,
     Database,
     has_runs,
-    replace_file,
     words_of,
     write_parquet,
 )
 from pu_lib.experiments.panels import paper_chunks
+from pu_lib.files import replace_file
 
 __all__ = ["collect"]
 
@@ -86,7 +86,7 @@ def collect(
     try:
         target.mkdir(parents=True, exist_ok=True)
         write_parquet(target / "runs.parquet", runs, level=19)
-        replace_file(target / "provenance.json", f"{note}\n".encode())
+        replace_file(target / "provenance.json", f"{note}\n")
     except OSError as error:
         raise ValueError(f"{target}: could not be written ({error.strerror or error}).") from None
     size = (target / "runs.parquet").stat().st_size / 1e6

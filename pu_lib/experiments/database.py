@@ -1,7 +1,8 @@
 """The runs of a sweep: an SQLite database in a directory, and Parquet tables written from it.
 
 ``runs.sqlite`` identifies a run by its setting (a `Cell`), the content of its process, the version
-of the engine and its number. If the process with a given name has changed, an error is raised.
+of the engine and its number. If the process with a given name has changed, an error is raised, also
+if the runs are of another update or step size.
 
 A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
 the sweep is killed, the chunks that were being computed are lost, but no chunk that was written. A
@@ -17,12 +18,10 @@ assumed to be that of the process with the same name in the next sweep.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
 import re
-import secrets
 import sqlite3
 import time
 import zlib
@@ -38,17 +37,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pu_lib.domains import DOMAINS
+from pu_lib.domains import DOMAINS, PAPER, Domain
 from pu_lib.experiments.cells import (
     IN_COLUMNS,
     Cell,
     Chunk,
+    Process,
     digest_of,
     problem_of,
     read_process,
 )
 from pu_lib.experiments.jekyll_hyde import engine_of
 from pu_lib.experiments.options import Options, configured, describe, parse, program, scheme_of
+from pu_lib.files import replacing
 from pu_lib.updates import UPDATES, EscortPolicyGradient, Update
 
 __all__ = [
@@ -67,17 +68,18 @@ COLUMNS = pa.schema(
         ("experiment", _WORDS), ("domain", _WORDS), ("scheme", _WORDS), ("update", _WORDS),
         ("eta", _FLOATS), ("n_states", pa.int32()), ("n_actions", pa.int32()), ("beta", _FLOATS),
         ("preset", _WORDS), ("max_steps", _INTS), ("target", _FLOATS), ("seed", _INTS),
-        ("engine", _WORDS), ("run", pa.int32()), ("steps", _INTS), ("episodes", _INTS),
-        ("censored", pa.bool_()), ("final_performance", _FLOATS),
+        ("engine", _WORDS), ("process", _WORDS), ("run", pa.int32()), ("steps", _INTS),
+        ("episodes", _INTS), ("censored", pa.bool_()), ("final_performance", _FLOATS),
     ]
 )  # fmt: skip
-"""The columns of a table of runs."""
+"""The columns of a table of runs. Tables of earlier releases have no column `process`."""
 
 _IN_WORDS = pa.schema(
     [field.with_type(pa.string()) if field.type == _WORDS else field for field in COLUMNS]
 )
 CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
-"""The columns of the setting. The other columns are the version of the engine and measurements."""
+"""The columns of the setting. The others are the version of the engine, a digest of the process
+(see `pu_lib.experiments.cells.digest_of`) and measurements."""
 
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
 ORDER = [
@@ -239,6 +241,8 @@ class Database:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
         self.path = self.directory / "runs.sqlite"
+        self._processes: dict[tuple[Any, ...], str] = {}  # digests, by `_process_key`
+        self._last_setting = 0  # the last id whose process is in `_processes`
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -359,20 +363,36 @@ class Database:
 
     def _find(self, setting: _Setting) -> int | None:
         """Return the id of a setting; raise an error if its process or engine differs."""
+        self._require_process(setting)
         select = "SELECT id, process, engine FROM settings WHERE cell = ?"
         for number, known, engine in self._execute(select, setting.text):
             _require_engine(self.path, engine, setting.engine)
             if not known:  # imported
                 update = "UPDATE settings SET process = ? WHERE id = ?"
                 self._execute(update, setting.process, number)
-            elif setting.process not in ("", known):
-                raise DatabaseError(
-                    f"{self.path}: has runs of {_words(setting.text)['domain']!r} when this was "
-                    "another process: its definition or a package has changed; name another "
-                    "directory, or give the process another name."
-                )
             return int(number)
         return None
+
+    def _require_process(self, setting: _Setting) -> None:
+        """Raise an error if the database has runs of the same name with another process.
+
+        All settings are compared, because tables and figures compare the updates and step sizes of
+        one process.
+        """
+        select = "SELECT id, cell, process FROM settings WHERE id > ?"
+        for number, text, process in self._execute(select, self._last_setting):
+            self._last_setting = max(self._last_setting, number)
+            if process:
+                self._processes.setdefault(_process_key(_words(text)), process)
+        words = _words(setting.text)
+        if setting.process and setting.process != self._processes.setdefault(
+            _process_key(words), setting.process
+        ):
+            raise DatabaseError(
+                f"{self.path}: has runs of {words['domain']!r} when this was another process: its "
+                "definition or a package has changed; name another directory, or give the process "
+                "another name."
+            )
 
     def write(self, chunk: Chunk, measured: Mapping[str, NDArray[Any]]) -> None:
         """Write all runs of a chunk, or none if an error occurs.
@@ -425,7 +445,9 @@ class Database:
     def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
         """Write the runs of the given cells that are in a table but not in the database.
 
-        Only runs of the current engine are written, because results of other engines may differ.
+        Only runs of the current engine and the same process are written, because other runs may
+        differ. If the table does not record processes, only runs of the domains of the library and
+        of processes that are named after their content are written.
 
         Parameters
         ----------
@@ -445,12 +467,14 @@ class Database:
             If a column or value is missing or out of range, a run is listed twice, or the database
             cannot be written or has different results of a run.
         """
-        wanted = {setting.text: setting for setting in map(_setting, cells)}
+        wanted = {setting.text: (setting, cell) for cell in cells for setting in [_setting(cell)]}
         added = 0
         with self._transaction():
-            for words, engine, group in _by_setting(_checked(runs, "runs")):
-                setting = wanted.get(_text(words))
-                if setting is not None and setting.engine == engine:
+            for words, engine, process, group in _by_setting(_checked(runs, "runs")):
+                setting, cell = wanted.get(_text(words), (None, None))
+                if setting is None or cell is None or setting.engine != engine:
+                    continue
+                if process == setting.process or (not process and _never_changes(cell.process)):
                     added += self._add(setting, group)
         return added
 
@@ -462,7 +486,7 @@ class Database:
             with self._transaction():
                 if self._execute("SELECT 1 FROM imported WHERE file = ?", path.name):
                     continue
-                for words, engine, group in _by_setting(_old_runs(path, *match.groups())):
+                for words, engine, _, group in _by_setting(_old_runs(path, *match.groups())):
                     _require_engine(path, engine, _engine(words))
                     self._add(_Setting(_text(words), "", engine), group)
                 self._execute("INSERT INTO imported VALUES (?)", path.name)
@@ -484,14 +508,14 @@ class Database:
         """
         with self._sqlite_errors():
             rows = self._execute("SELECT * FROM runs ORDER BY setting, run")
-            known = self._execute("SELECT id, cell, engine FROM settings")
-            starts = {setting: _checksum(noted) for setting, *noted in known}
+            known = self._execute("SELECT id, cell, engine, process FROM settings")
+            starts = {setting: _checksum([text, engine]) for setting, text, engine, _ in known}
             if any(_checksum(row, starts.get(i, 0)) != found for i, *row, found in rows):
                 raise sqlite3.DatabaseError("the checksum of a run is wrong")
         settings = pd.DataFrame(
-            [{**_words(text), "engine": engine} for _, text, engine in known],
+            [{**_words(text), "engine": made, "process": of} for _, text, made, of in known],
             [setting for setting, *_ in known],
-            [*CELL_COLUMNS, "engine"],
+            [*CELL_COLUMNS, "engine", "process"],
         ).sort_values(ORDER, kind="stable")
         words = {name: "category" for name in settings if COLUMNS.field(name).type == _WORDS}
         runs = pd.DataFrame(rows, columns=["setting", *_MEASURED, "checksum"])
@@ -532,6 +556,27 @@ class _Setting(NamedTuple):
     text: str
     process: str
     engine: str
+
+
+def _process_key(words: Words) -> tuple[Any, ...]:
+    """Return the columns on which the process of a setting depends, with their values."""
+    domain = DOMAINS.get(words["domain"].partition(" ")[0])
+    if domain is None:  # an environment, or a process named after its content
+        return (words["domain"],)
+    options = parse(words["preset"].removesuffix(_KEEP))
+    return (
+        words["domain"],
+        *(words[name] for name in IN_COLUMNS if name in domain.parameters),
+        *(getattr(options, name) for name in domain.details),
+        words["seed"] if domain.drawn else None,
+    )
+
+
+def _never_changes(process: Process) -> bool:
+    """Return whether the name is that of a domain of the paper or of the content of a process."""
+    if isinstance(process.source, Domain):
+        return process.name in PAPER
+    return process.name.startswith("mdp-")
 
 
 def _setting(cell: Cell) -> _Setting:
@@ -601,11 +646,11 @@ def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
 # Tables
 
 
-def _by_setting(runs: pd.DataFrame) -> Iterator[tuple[Words, str, pd.DataFrame]]:
-    """Yield the setting of each cell in a table, with its engine and its runs."""
-    groups: Any = runs.groupby([*CELL_COLUMNS, "engine"], dropna=False, observed=True)
-    for (*values, engine), group in groups:
-        yield dict(zip(CELL_COLUMNS, values, strict=True)), engine, group
+def _by_setting(runs: pd.DataFrame) -> Iterator[tuple[Words, str, str, pd.DataFrame]]:
+    """Yield the setting of each cell in a table, with its engine, its process and its runs."""
+    groups: Any = runs.groupby([*CELL_COLUMNS, "engine", "process"], dropna=False, observed=True)
+    for (*values, engine, process), group in groups:
+        yield dict(zip(CELL_COLUMNS, values, strict=True)), engine, process, group
 
 
 def _table(runs: pd.DataFrame) -> pa.Table:
@@ -615,7 +660,12 @@ def _table(runs: pd.DataFrame) -> pa.Table:
 
 
 def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Validate a table of runs and return it with the types of `COLUMNS`."""
+    """Validate a table of runs and return it with the types of `COLUMNS`.
+
+    The column `process` is empty if the table does not record processes.
+    """
+    known = runs["process"].astype(object).fillna("") if "process" in runs.columns else ""
+    runs = runs.assign(process=known)
     if lacking := [column for column in COLUMNS.names if column not in runs.columns]:
         raise DatabaseError(f"{name}: the table has no column {lacking[0]!r}.")
     try:
@@ -628,7 +678,7 @@ def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
     runs = table.to_pandas()
     if (runs["run"] < 0).any() or (runs["episodes"] < 0).any():
         raise DatabaseError(f"{name}: the table has a negative number.")
-    if runs.duplicated([*CELL_COLUMNS, "engine", "run"]).any():
+    if runs.duplicated([*CELL_COLUMNS, "engine", "process", "run"]).any():
         raise DatabaseError(f"{name}: the table has a run more than once.")
     if not runs["steps"].between(1, runs["max_steps"]).all():
         raise DatabaseError(f"{name}: the table has a run whose steps are none, or beyond its cap.")
@@ -657,22 +707,8 @@ def _old_runs(path: Path, count: str | None, digest: str | None) -> pd.DataFrame
 
 def write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) -> None:
     """Write runs to a Parquet file."""
-    sink = io.BytesIO()
-    pq.write_table(_table(runs), sink, compression="zstd", compression_level=level)
-    replace_file(target, sink.getvalue())
-
-
-def replace_file(target: Path, content: bytes) -> None:
-    """Replace a file atomically: write a temporary file, flush the file to disk and rename it."""
-    temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "wb") as sink:
-            sink.write(content)
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(target) as file:
+        pq.write_table(_table(runs), file, compression="zstd", compression_level=level)
 
 
 def has_runs(directory: Path) -> bool:

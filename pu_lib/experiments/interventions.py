@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _random_process(seed: int) -> FiniteMDP:
     return random_mdp(seed)
 
 
-def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
+def greedy_with_noise(noise: float, runs: int = 24) -> Floats:
     """Return the normalised performance of greedy policies for noisy optimal values of Random MDPs.
 
     `noise` is the standard deviation of the Gaussian noise divided by the standard deviation of the
@@ -50,7 +50,7 @@ def greedy_with_noise(noise: float, runs: int = 8) -> Floats:
     return np.array(earned)
 
 
-def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 5) -> Floats:
+def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 20) -> Floats:
     """Return the share of states in which the critic's best action is suboptimal, for each run.
 
     The runs are on Random MDPs and last 10 000 steps. An action is suboptimal if it does not

@@ -33,15 +33,17 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pu_lib.arrays import as_int, require_distributions
 from pu_lib.engine import loop
+from pu_lib.engine.comparing import require_kernel
 from pu_lib.engine.compiling import code_digest
 from pu_lib.engine.rows import (
     UNIT,
@@ -131,20 +133,21 @@ class RunBuffers:
 
     Parameters
     ----------
-    record_at : array_like of int, shape (M,), optional
-        Increasing numbers of steps, at least 1, after which the policy is stored in `recorded`, of
-        shape (M, S, A). A run with `record_at` continues to its last step even if it passes the
-        threshold.
+    record_at : iterable of int, optional
+        Increasing numbers of steps, at least 1, after which the policy is stored in `recorded`.
+        The array `recorded` has the shape (number of entries, S, A). A run with `record_at`
+        continues to its last step even if it passes the threshold.
 
     Raises
     ------
     ValueError
-        If `record_at` is not increasing.
+        If `record_at` has other entries than integers, or is not increasing.
     """
 
-    def __init__(self, record_at: ArrayLike = ()) -> None:
+    def __init__(self, record_at: Iterable[int] = ()) -> None:
         self._shape: tuple[int, ...] = ()
-        self.record_at = np.array(record_at, np.int64)
+        steps = [as_int("record_at", step) for step in record_at]
+        self.record_at = np.array(steps, np.int64)
         if (np.diff(self.record_at, prepend=0) < 1).any():
             raise ValueError(
                 "record_at: expected increasing numbers of steps, at least 1, got "
@@ -241,8 +244,9 @@ def simulate(
     Raises
     ------
     ValueError
-        If the update is unknown or has no kernel that compiles, a number is out of range, or
-        `memory.record_at` exceeds `max_steps`.
+        If the update is unknown, has no kernel that compiles, or its kernel differs from its
+        `advance`; if a number is out of range or `memory.record_at` exceeds `max_steps`; or if
+        parameters leave the range of floats.
     """
     chosen = configured(update, options)
     static = _static_args(problem, chosen, options)
@@ -268,19 +272,27 @@ def simulate(
         )
     except numba.core.errors.NumbaError as error:
         raise ValueError(f"update: the kernel of {chosen.name} does not compile: {error}") from None
-    if chosen.kernel not in KERNELS:
-        _require_policy(chosen, memory)
+    _require_policies(chosen, memory)
     low, high = problem.baseline_performance, problem.optimal_performance
     return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
 
 
-def _require_policy(update: Update, memory: RunBuffers) -> None:
-    """Raise an error if the final policies are not distributions; the loop does not check them."""
+def _require_policies(update: Update, memory: RunBuffers) -> None:
+    """Raise a `ValueError` unless the final parameters are finite and the policies sum to 1.
+
+    The loop does not check them. A parameter that is not finite stays so until the end of the run.
+    """
+    finite = np.isfinite(memory.theta).all(axis=1)
+    if not finite.all():
+        state = int(np.argmin(finite))
+        raise ValueError(
+            f"update: the parameters of {update.name} leave the range of floats (1.8e308) at state "
+            f"{state}: {memory.theta[state]}; use a smaller step size."
+        )
     try:
         require_distributions("pi", memory.pi)
     except ValueError as error:
-        words = f"update: the kernel of {update.name} returned no policy: {error}"
-        raise ValueError(words) from None
+        raise ValueError(f"update: the steps of {update.name} give no policy: {error}") from None
 
 
 def _static_args(problem: Problem, update: Update, options: Options) -> loop.StaticArgs:
@@ -294,6 +306,7 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
         )
     if policy is None or policy not in known:
         raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
+    require_kernel(update, problem.n_actions)
     return loop.StaticArgs(
         actions=(0,) * problem.n_actions,
         successors=static_successors(problem.n_successors),

@@ -35,7 +35,7 @@ from pu_lib.experiments.options import (
     configured,
     scheme_of,
 )
-from pu_lib.experiments.results import IN_FLOATS, MORE, TIED, fixed_rate
+from pu_lib.experiments.results import IN_FLOATS, MORE, SARSA_LIMIT, TIED, fixed_rate
 from pu_lib.updates import PAPER as PAPER_UPDATES
 from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update
 
@@ -228,14 +228,27 @@ def _compared_chains(seed: int) -> list[Cell]:
     ]
 
 
+# The policies of policy gradients do not become greedy at large rates.
+_GREEDY_RATE, _GREEDY = 1e9, ("di", "ce", "mce")
+
+
 def _greedy_limit(seed: int) -> list[Cell]:
     """Return cells with a learning rate so large that policies are greedy, as in greedy SARSA."""
-    rate, none = 1e9, math.nan
-    # The policies of policy gradients do not become greedy at large rates.
+    rate, none = _GREEDY_RATE, math.nan
     return [
         _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, PAPER, seed)
         for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
-        for update in ("di", "ce", "mce")
+        for update in _GREEDY
+    ]
+
+
+def _sarsa_limit(seed: int) -> list[Cell]:
+    """Return the same on the chain and the cliff, for each scheme and both values of beta."""
+    shown = [cell for beta in _BETAS for cell in _cliff(seed, beta) + _chain(seed, beta)]
+    return [
+        replace(cell, experiment=SARSA_LIMIT, step_size=_GREEDY_RATE)
+        for cell in shown
+        if cell.step_size == RATES[0] and cell.update.name in _GREEDY
     ]
 
 
@@ -334,6 +347,7 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
     others = [
         (_ablations(seed), 40),
         (_compared_chains(seed) + _greedy_limit(seed) + _slow_critic(seed), 100),
+        (_sarsa_limit(seed), 100),
     ]
     most = random_runs if beyond is None else beyond
     own = [([cell for cell in cells if not _keeps_factor(cell)], runs) for cells, runs in shown]

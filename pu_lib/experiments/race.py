@@ -23,7 +23,14 @@ from typing import Any, overload
 import numpy as np
 
 from pu_lib.arrays import as_float, as_int, renamed
-from pu_lib.experiments.cells import Cell, Chunk, mdp_of, problem_of, read_process
+from pu_lib.experiments.cells import (
+    Cell,
+    Chunk,
+    mdp_of,
+    naming_run,
+    problem_of,
+    read_process,
+)
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
@@ -286,14 +293,15 @@ def _run_chunk(chunk: Chunk) -> Measured:
         problem = problem_of(cell, run)
         seeds = seed_state(cell.seed, cell.process.name, run)
         setting = cell.update, cell.step_size, cell.scheme, seeds, cell.options, cell.max_steps
-        if cell.update.kernel is not None:
-            ended = simulate(problem, *setting, memory, _FIRST_GAP)
-            steps.append(ended.steps)
-            censored.append(ended.censored)
-        else:
-            plain = run_reference(mdp_of(cell, run), problem.threshold, *setting, _FIRST_GAP)
-            steps.append(plain.steps)
-            censored.append(not plain.passed)
+        with naming_run(cell, run):
+            if cell.update.kernel is not None:
+                ended = simulate(problem, *setting, memory, _FIRST_GAP)
+                steps.append(ended.steps)
+                censored.append(ended.censored)
+            else:
+                plain = run_reference(mdp_of(cell, run), problem.threshold, *setting, _FIRST_GAP)
+                steps.append(plain.steps)
+                censored.append(not plain.passed)
     return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
 
 

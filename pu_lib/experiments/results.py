@@ -56,6 +56,7 @@ __all__ = [
     "Runs",
     "TableChange",
     "committed",
+    "critic_runs",
     "fixed_rate",
     "random_tie_runs",
     "results_of",
@@ -74,6 +75,10 @@ IN_FLOATS = " in floats"
 
 TIED = "random-ties"
 """The experiment on Random MDPs with ties between actions broken at random."""
+
+
+SARSA_LIMIT = "sarsa-limit"
+"""The experiment on the chain and the cliff at rates so large that policies are greedy."""
 
 
 def fixed_rate(update: str) -> float:
@@ -450,10 +455,22 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
 @cache
 def committed() -> Results:
     """Return the results distributed with the library."""
+    return Results(_read("runs.parquet"))
+
+
+@cache
+def critic_runs() -> pd.DataFrame:
+    """Return the runs on Random MDPs with another critic, at rates near the best of each update.
+
+    They are distributed in a table of their own, which has the columns of the committed table.
+    """
+    return _read("critic.parquet")
+
+
+def _read(name: str) -> pd.DataFrame:
     import pandas as pd
 
-    file = resources.files("pu_lib.experiments") / "data" / "runs.parquet"
-    return Results(pd.read_parquet(str(file)))
+    return pd.read_parquet(str(resources.files("pu_lib.experiments") / "data" / name))
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,12 @@ from pu_lib.experiments.cells import (
     Chunk,
     Process,
     digest_of,
+    naming_run,
     problem_of,
     read_process,
 )
 from pu_lib.experiments.database import Database, update_words
-from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, engine_of, seed_state, simulate
 from pu_lib.experiments.options import (
     PAPER,
     Options,
@@ -256,16 +257,18 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
 
 def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
     """Compute one run of a cell and return its outcome; `memory` then contains the final state."""
-    return simulate(
-        problem_of(cell, run),
-        cell.update,
-        cell.step_size,
-        cell.scheme,
-        seed_state(cell.seed, cell.process.name, run),
-        cell.options,
-        cell.max_steps,
-        memory,
-    )
+    problem, seeds = problem_of(cell, run), seed_state(cell.seed, cell.process.name, run)
+    with naming_run(cell, run):
+        return simulate(
+            problem,
+            cell.update,
+            cell.step_size,
+            cell.scheme,
+            seeds,
+            cell.options,
+            cell.max_steps,
+            memory,
+        )
 
 
 def run_chunk(chunk: Chunk) -> Measured:
@@ -345,7 +348,9 @@ def sweep(
     progress : bool
         Whether to show progress and the remaining time on standard error.
     known : pandas.DataFrame, optional
-        A table of runs. Runs of the current engine in the table are not computed again.
+        A table of runs. Runs of the current engine and the same process in the table are not
+        computed again. A table without the column `process` counts only for the domains of the
+        paper and for processes that are named after their content.
     adaptive : bool
         Whether to drop settings that are far from the best setting of the same update.
 
@@ -492,6 +497,7 @@ def run_chunks(
 def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Measured]]:
     """Yield chunks with their measured columns, from the workers of a Dask scheduler."""
     try:
+        import cloudpickle
         import distributed
     except ImportError:
         raise ValueError(
@@ -511,7 +517,10 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
         except TimeoutError:
             raise ValueError(f"scheduler: {address} has no workers; start a worker.") from None
         futures = {
-            client.submit(_run_on_worker, chunk, digest_of(chunk.cell), pure=False): chunk
+            # As bytes, so that the scheduler needs no modules, and a worker can name what it lacks.
+            client.submit(
+                _run_on_worker, cloudpickle.dumps(chunk), _content_of(chunk.cell), pure=False
+            ): chunk
             for chunk in todo
         }
         for future in dask.as_completed(list(futures)):
@@ -519,17 +528,30 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
                 measured = future.result()
             except ValueError as error:
                 raise ValueError(
-                    f"scheduler: a worker refused runs ({error}). Give the workers the modules of "
-                    "your own updates and domains, or sweep without a scheduler."
+                    f"scheduler: a worker refused runs ({error}). Start the workers with the same "
+                    "packages and with the modules of your own updates and domains on PYTHONPATH, "
+                    "define these in the program that calls sweep, or omit scheduler."
                 ) from None
             yield futures.pop(future), measured
             future.release()
 
 
-def _run_on_worker(chunk: Chunk, digest: str) -> Measured:
-    """Compute the runs of a chunk; raise an error if its process differs on this machine."""
-    if digest_of(chunk.cell) != digest:
-        raise ValueError(
-            f"{chunk.cell.process.label!r} is another process here; install the same versions"
-        )
+def _content_of(cell: Cell) -> tuple[str, str]:
+    """Return the digest of the process of a cell and the engine of its update."""
+    return digest_of(cell), engine_of(cell.update, cell.options)
+
+
+def _run_on_worker(pickled: bytes, content: tuple[str, str]) -> Measured:
+    """Compute the runs of a chunk; raise a `ValueError` if this machine would compute others."""
+    import cloudpickle
+
+    try:
+        chunk: Chunk = cloudpickle.loads(pickled)
+    except (ImportError, AttributeError) as error:  # no such module, or no such name in it
+        raise ValueError(str(error)) from None
+    digest, engine = _content_of(chunk.cell)
+    if digest != content[0]:
+        raise ValueError(f"{chunk.cell.process.label!r} is another process here")
+    if engine != content[1]:
+        raise ValueError(f"the engine of {name_of(chunk.cell.update)} is another one here")
     return run_chunk(chunk)

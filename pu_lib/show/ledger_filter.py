@@ -2,7 +2,7 @@
 
 ``ledger_filter.js`` hides rows of `pu_lib.claims.tables.ledger_table`, so all rows are visible if
 scripts are disabled. The address of the page can preset the filter:
-``claims.html?scope=statement&status=open``.
+``ledger.html?scope=statement&status=open``.
 """
 
 from __future__ import annotations

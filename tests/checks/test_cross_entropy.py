@@ -557,3 +557,18 @@ def test_batch_with_shared_discount_ignores_padding() -> None:
     batch = DeterministicMDP(rewards, np.zeros((2, 1, 2), dtype=np.int64), np.array([1]), 0.5)
     np.testing.assert_allclose(batch.values(np.zeros((2, 1, 2))), [[2.0], [4.0]])
     np.testing.assert_allclose(batch[1:].optimum(), [[4.0]])
+
+
+def test_values_on_the_hexagon_swing_in_every_round() -> None:
+    """Just above one half every value falls to 0 and returns to 1 / (1 - gamma) in each round."""
+    for rounds in (1, 4):
+        swings = ce.hexagon_swings(0.55, rounds)
+        assert len(swings.weights) == 42 * rounds
+        assert swings.margin == pytest.approx(0.1 / 0.45, abs=1e-6)  # gamma / (1 - gamma) - 1
+        np.testing.assert_allclose(swings.lowest, 0.0, atol=1e-7)
+        np.testing.assert_allclose(swings.highest, 1 / 0.45, atol=1e-7)
+
+
+def test_the_schedule_of_the_hexagon_needs_a_discount_above_one_half() -> None:
+    with pytest.raises(ValueError, match="action 0 is not greedy at state 0"):
+        ce.hexagon_swings(0.49, 1)

@@ -1,5 +1,6 @@
 """Function approximation: kernels, models and learning against cases solved by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -7,12 +8,13 @@ import autograd
 import numpy as np
 import pytest
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.function_approximation import checks
 from pu_lib.chapters.function_approximation import fitted_direct as fitted
 from pu_lib.chapters.function_approximation import quantities as ap
 from pu_lib.claims import Check, Recorder, Tally
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, make_update, project_simplex
+from pu_lib.updates import UPDATES, Update, make_update, project_simplex
 
 HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
 
@@ -247,3 +249,170 @@ def test_derivative_check_compares_autograd_with_the_formula(
 @pytest.mark.parametrize("z", [[1e17, 0.0], [1e16, 1e16], [1e8, 1e8 - 0.5], [0.3, -0.2, 0.1]])
 def test_sparsemax_is_the_projection_for_large_scores(z: list[float]) -> None:
     np.testing.assert_allclose(ap.sparsemax(np.array(z)), project_simplex(z), atol=1e-12)
+
+
+# Natural policy gradient, by short code of its own
+
+
+def own_softmax(f: Floats) -> Floats:
+    powers = np.exp(f - f.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def own_contexts() -> tuple[Floats, Floats]:
+    """Return the features, with a constant, and the rewards of the thirty contexts."""
+    x = np.random.default_rng(1).uniform(-1, 1, (30, 2))
+    angles = 2 * np.pi * np.arange(3) / 3
+    return np.column_stack([np.ones(30), x]), x @ np.stack([np.cos(angles), np.sin(angles)])
+
+
+def own_performance(pi: Floats, rewards: Floats) -> float:
+    uniform = rewards.mean()
+    return float(((pi * rewards).sum(1).mean() - uniform) / (rewards.max(1).mean() - uniform))
+
+
+def fisher_step(derivatives: Floats, pi: Floats, q: Floats, damping: float) -> Floats:
+    """Return the natural gradient by its definition, with loops over states and actions."""
+    size = derivatives.shape[-1]
+    fisher, gradient = damping * np.eye(size), np.zeros(size)
+    for s, (p, values) in enumerate(zip(pi, q, strict=True)):
+        for a in range(len(p)):
+            score = derivatives[s, a] - p @ derivatives[s]  # the gradient of log pi(a|s)
+            fisher += p[a] * np.outer(score, score) / len(pi)
+            gradient += p[a] * (values[a] - p @ values) * score / len(pi)
+    return np.linalg.lstsq(fisher, gradient, rcond=1e-13)[0]
+
+
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_linear_natural_gradient_agrees_with_independent_code(rate: float) -> None:
+    x, rewards = own_contexts()
+    derivatives = np.einsum("si,ab->saib", x, np.eye(3)).reshape(30, 3, 9)
+    theta, path = np.zeros(9), []
+    for t in range(31):
+        pi = own_softmax(derivatives @ theta)
+        path.append(own_performance(pi, rewards))
+        q = -rewards if t < 10 else rewards
+        theta = theta + rate * fisher_step(derivatives, pi, q, 0.0)
+    run = ap.learn("npg", ap.contexts(), ap.contexts().models()[0], 30, rate, 10)
+    np.testing.assert_allclose(run.performance, path, atol=1e-6)
+
+
+def test_neural_natural_gradient_agrees_with_independent_code() -> None:
+    """The derivatives of the network are central differences here."""
+    x, rewards = own_contexts()
+    theta, path = ap.contexts().models()[1].initial.copy(), []
+
+    def scores(theta: Floats) -> Floats:
+        hidden = np.tanh(x @ theta[:48].reshape(3, 16))
+        return np.column_stack([np.ones(30), hidden]) @ theta[48:].reshape(17, 3)
+
+    for t in range(13):
+        pi = own_softmax(scores(theta))
+        path.append(own_performance(pi, rewards))
+        nudges = 1e-5 * np.eye(theta.size)
+        differences = [(scores(theta + h) - scores(theta - h)) / 2e-5 for h in nudges]
+        q = -rewards if t < 3 else rewards
+        theta = theta + fisher_step(np.stack(differences, axis=-1), pi, q, 1e-3)
+    run = ap.learn("npg", ap.contexts(), ap.contexts().models()[1], 12, 1.0, 3)
+    np.testing.assert_allclose(run.performance, path, atol=1e-5)
+    assert run.performance[-1] > 0.9
+
+
+# A common shift of the actions of a state
+
+
+class ShiftedReplicator(ap.NeuralReplicator):
+    """NeuRD with a number added to all scores of a state, a shift that softmax ignores."""
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: Any) -> Floats:
+        shift = np.cos(np.arange(len(q)))[:, np.newaxis] - 1.0
+        return np.asarray(super().advance(theta, q, weight, rng) + weight * shift)
+
+
+def one_hot_model(task: ap.Task) -> ap.ScoreModel:
+    """Return the linear model without shared parameters."""
+    return ap.linear(np.eye(task.mdp.n_states), task.mdp.n_actions)
+
+
+@pytest.mark.parametrize("kind", ["table", "linear", "network"])
+def test_shift_of_a_direction_matters_in_networks_only(kind: str) -> None:
+    task = ap.contexts()
+    linear, network = task.models()
+    model = {"table": one_hot_model(task), "linear": linear, "network": network}[kind]
+    plain, shifted = (
+        ap.learn(update, task, model, 60, 1.0, 20).performance
+        for update in (ap.NEURD, ShiftedReplicator())
+    )
+    apart = np.abs(plain - shifted).max()
+    assert (apart > 0.05) if kind == "network" else (apart < 1e-9)
+
+
+def test_shift_of_a_linear_direction_matters_if_actions_have_features_of_their_own() -> None:
+    """With scores <x(s, a), theta> a shift is harmless only if the features sum to zero."""
+    task = ap.contexts()
+    features = np.random.default_rng(0).normal(size=(31, 3, 4))
+    for x, harmless in ((features, False), (features - features.mean(axis=1)[:, None], True)):
+        model = ap.ScoreModel(
+            "linear", lambda theta, x=x: autograd.numpy.dot(x, theta), lambda _, x=x: x, np.zeros(4)
+        )
+        plain, shifted = (
+            ap.learn(update, task, model, 60, 1.0).performance
+            for update in (ap.NEURD, ShiftedReplicator())
+        )
+        assert (np.abs(plain - shifted).max() < 1e-9) == harmless
+
+
+SHIFTED_VALUES = ("pg-sm", "pg-es", "ce", "mce", "npg", ap.NEURD)
+
+
+@pytest.mark.parametrize("update", SHIFTED_VALUES, ids=lambda u: getattr(u, "name", u))
+@pytest.mark.parametrize("neural", [False, True])
+def test_shift_of_the_values_changes_no_curve(update: str | Update, neural: bool) -> None:
+    """The optimal policies are the same, so every update should learn the same."""
+    task = ap.contexts()
+    shift = np.where(task.mdp.terminal, 0.0, np.sin(np.arange(task.mdp.n_states)))[:, None]
+    moved = replace(
+        task,
+        mdp=FiniteMDP(
+            task.mdp.transitions,
+            task.mdp.rewards + shift,
+            task.mdp.initial,
+            task.mdp.discount,
+            task.mdp.terminal,
+        ),
+    )
+    model = task.models(float(update == "pg-es"))[neural]
+    # rates at which rounding errors do not grow
+    plain, other = (ap.learn(update, t, model, 40, 0.3).performance for t in (task, moved))
+    np.testing.assert_allclose(plain, other, atol=1e-8)
+
+
+def test_coordinates_of_linear_features_matter_to_the_chain_rule_only() -> None:
+    """A natural gradient does not depend on the basis of the features."""
+    task = ap.contexts()
+    skewed = replace(task, features=task.features @ np.array([[3.0, 1.0], [0.0, 0.5]]))
+    curves = {
+        (name, t is skewed): ap.learn(update, t, t.models()[0], 60, 1.0, 20).performance
+        for name, update in (("npg", "npg"), ("neurd", ap.NEURD))
+        for t in (task, skewed)
+    }
+    np.testing.assert_allclose(curves["npg", False], curves["npg", True], atol=1e-8)
+    assert np.abs(curves["neurd", False] - curves["neurd", True]).max() > 0.01
+
+
+def test_natural_gradient_of_a_table_is_the_tabular_step() -> None:
+    task = ap.chain_with_features()
+    run, theta = ap.learn("npg", task, one_hot_model(task), 5, 0.7), np.zeros((6, 2))
+    for performance in run.performance:
+        now = task.mdp.evaluate(own_softmax(theta))
+        assert performance == pytest.approx(task.mdp.normalised_performance(own_softmax(theta)))
+        theta = theta + 0.7 * now.q
+
+
+@pytest.mark.parametrize("neural", [False, True])
+def test_jacobian_of_a_model_agrees_with_autograd(neural: bool) -> None:
+    model = ap.contexts().models()[neural]
+    theta = model.initial + np.random.default_rng(0).normal(size=model.initial.size)
+    np.testing.assert_allclose(
+        model.jacobian(theta), autograd.jacobian(model.apply)(theta), atol=1e-12
+    )

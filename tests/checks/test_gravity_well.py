@@ -224,14 +224,18 @@ def test_projection_check_rejects_incorrect_projection():
     assert -2.0 <= finding.margin < -1.0
 
 
-def test_sufficient_condition_margin_matches_hand_solution():
-    """One policy by hand: pi(b) = 0.9, drive = adv(b) pi(b) - adv(a_q) pi(a_q)."""
-    finding = checks.the_sufficient_condition_needs_large_weights.run()
-    pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
+def test_sufficient_condition_weight_matches_hand_solution():
+    """The least weight by hand, and a step of that weight, which must lower the best action."""
+    finding = checks.the_sufficient_condition_is_met_near_the_corner.run()
+    (tally,) = [t for t in finding.tallies if t.quantity == "least weight that meets it"]
+    easiest = tally.worst[0].instance
+    pi, q = np.array(easiest["pi"]), np.array(easiest["q"])
+    assert pi.sum() == pytest.approx(1.0, abs=1e-12)
     adv = q - pi @ q
     needed = -np.log(pi[1]) / (adv[1] * pi[1] - adv[0] * pi[0])
-    assert finding.margin == pytest.approx(0.1 - needed)
-    assert needed > 1.0
+    assert tally.worst[0].value == pytest.approx(needed)
+    after = pi * np.exp(needed * pi * adv)
+    assert after[0] / after.sum() < pi[0]
 
 
 def test_exact_escort_step_agrees_with_the_library():
@@ -313,13 +317,6 @@ def test_printed_remainder_order_is_correct_for_p_three_halves(comparisons_of) -
     )
     deep = (1.5, 1e-16, 1e-96)
     assert sizes["c", *deep] == sizes["c as printed", *deep] == pytest.approx(3 / 8)
-
-
-def test_sufficient_condition_instance_is_a_policy() -> None:
-    check = checks.the_sufficient_condition_needs_large_weights.function
-    easiest = finding_of(check, n_samples=1000).instance
-    assert sum(easiest["pi"]) == pytest.approx(1.0, abs=1e-12)
-    assert min(easiest["pi"]) > 0.0
 
 
 @pytest.mark.parametrize("draw", [checks._any_moves, checks._weighted_values])

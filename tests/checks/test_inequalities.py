@@ -13,6 +13,7 @@ import pytest
 
 from pu_lib.chapters.empirical import checks, checks_live, inequalities
 from pu_lib.claims import Check
+from pu_lib.updates import PAPER
 
 Rows = list[tuple[str, str]]
 
@@ -30,6 +31,7 @@ class Panel:
     """A panel with the attributes of `Curves` that checks use."""
 
     fewest_runs = 1000
+    updates = PAPER
 
     def __init__(self, name: str) -> None:
         self.axis = LENGTHS if name.startswith("length") else RATES
@@ -37,8 +39,8 @@ class Panel:
         near = NEAR if name.endswith("/7") else SLOW
         self.values, self.cap = quick.get(name, near), CAP
 
-    def estimates(self, _: str) -> np.ndarray:
-        return CUT
+    def estimates(self, statistic: str) -> np.ndarray:
+        return CUT if statistic == "censored" else self.values
 
     def point(self, _: str) -> np.ndarray:
         return np.zeros((5, 3))
@@ -54,7 +56,15 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
     stubs = {
         "median_and_mean": median_and_mean,
         "with_both_betas": lambda _, *names: [names],
-        "results_of": lambda _: SimpleNamespace(curves=Panel),
+        "results_of": lambda _: SimpleNamespace(
+            curves=Panel, of=lambda panel: Panel(panel.experiment)
+        ),
+        "critic_gains": lambda *_: {
+            "median": {
+                u: np.full((2, 1), x) for u, x in (("pg-sm", 2.0), ("ce", 3.0), ("mce", 1.0))
+            }
+        },
+        "gains_of_drawing": lambda: ([1.5, 1.25], 2.0),
         "greedy_times": lambda *_: greedy,
         "greedy_share": lambda _: 0.75,
         "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
@@ -83,7 +93,8 @@ CASES: Sequence[tuple[Check, Rows]] = [
     (checks.cliff_gravity, rows("> 1", "2.5", "3.33", "5", "4")),
     (checks.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
     (checks.pg_es_better, rows("> 1", "1.33")),
-    (checks.pg_es_wall, rows("> 5", "20")),
+    (checks.pg_es_wall, rows("> 5", "20", "20")),
+    (checks.unstable_critic, rows("> 1", "1.5", "0.5")),
     (checks.pg_es_gap, rows("< 1.5", "1")),
     (checks.cliff_best, rows("> 1", "5")),
     (checks.mce_small_rates, [("1.25", "> 1"), ("1.25", "< 2")]),
@@ -97,8 +108,8 @@ CASES: Sequence[tuple[Check, Rows]] = [
         checks.es_sides,
         [
             *rows("> 3", "3", "20", "1", "6", "4", "4"),
-            ("0.25", "> 0.01"),
-            ("0.125", "< 0.01"),
+            *rows("> 0.01", "0.25", "0.25"),
+            *rows("< 0.01", "0.25", "0.125"),
         ],
     ),
     (checks.di_best, rows("> 1", "0.667", "0.8", "0.333")),

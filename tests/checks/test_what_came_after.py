@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pu_lib.chapters.evolutionary_search import quantities as late
+from pu_lib.chapters.function_approximation.quantities import compatible_direction
 from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.what_came_after import quantities as after
 from pu_lib.updates import UPDATES, make_update
@@ -61,13 +62,13 @@ def test_family_count_matches_hand_solution() -> None:
 
 def test_compatible_direction_of_one_hot_features_matches_hand_solution() -> None:
     pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, 0.0, 2.0])
-    found = after.compatible_direction(np.eye(3), pi, q)
+    found = compatible_direction(np.eye(3), pi, q)
     np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-12)
 
 
 def test_compatible_direction_of_one_feature_matches_hand_solution() -> None:
     """Features 1, 0, -1 and values 0.6, 1, 0: from the uniform policy the fit has slope 0.3."""
-    found = after.compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
+    found = compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
     assert found[0] == pytest.approx(0.3)
 
 
@@ -211,7 +212,7 @@ def test_escape_bounds_handle_subnormal_probabilities() -> None:
 @pytest.mark.parametrize("small", [1e-8, 1e-14, 1e-17])
 def test_compatible_direction_of_a_table_is_the_centred_values(small: float) -> None:
     """Up to a constant, of which the shortest has mean zero: (0, 1, 5) less 2."""
-    found = after.compatible_direction(np.eye(3), [0.5, 0.5 - small, small], [0.0, 1.0, 5.0])
+    found = compatible_direction(np.eye(3), [0.5, 0.5 - small, small], [0.0, 1.0, 5.0])
     np.testing.assert_allclose(found, [-2.0, -1.0, 3.0], rtol=1e-6)
 
 

@@ -16,7 +16,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pu_lib import domains
 from pu_lib.experiments import collect as collecting
 from pu_lib.experiments import (
-    database,
     details,
     interventions,
     live,
@@ -160,16 +159,6 @@ def test_complete_includes_runs_with_missing_beta(monkeypatch):
 
 
 # Storing and sweeping
-
-
-def test_replace_file_flushes_before_renaming(tmp_path, monkeypatch):
-    done = []
-    move, flush = os.replace, os.fsync
-    monkeypatch.setattr(os, "replace", lambda *names: done.append("named") or move(*names))
-    monkeypatch.setattr(os, "fsync", lambda file: done.append("flushed") or flush(file))
-    database.replace_file(tmp_path / "name", b"content")
-    assert done == ["flushed", "named"]
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"content"]
 
 
 def test_progress_bar_starts_at_the_number_of_existing_runs(tmp_path, monkeypatch):

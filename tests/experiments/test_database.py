@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from pu_lib.experiments.database import (
     cell_of,
     words_of,
 )
+from pu_lib.experiments.options import PAPER
 from pu_lib.experiments.sweep import chunks_of, grid, run_chunk, run_missing, sweep
 
 WORDS = dict(
@@ -309,6 +311,67 @@ def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS) == 1
 
 
+def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
+    """A table compares the updates and step sizes of one name, so it must be of one process."""
+    machine(0.8)
+    sweep("machine", tmp_path, runs=2, **SETTINGS)
+    machine(0.3)
+    for new in ({"updates": ["di"]}, {"step_sizes": [0.2]}, {"seed": 1}, {"max_steps": 10}):
+        with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
+            sweep("machine", tmp_path, runs=2, **{**SETTINGS, **new})
+    domains._DOMAINS.pop("machine")
+    domains.register_domain(Domain("machine", lambda discount=0.99: domains.chain(7, 0.8)))
+    with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
+        sweep("machine", tmp_path, runs=2, **SETTINGS)  # the number of states is a column
+    machine(0.8)
+    assert sweep("machine discount=0.9", tmp_path, runs=2, **SETTINGS) == 1
+    assert sweep("machine", tmp_path, runs=2, **{**SETTINGS, "updates": ["di"]}) == 1
+
+
+def test_settings_that_change_the_process_are_no_conflict(tmp_path):
+    for process, options in [
+        ("chain", {"parameters": {"n_states": [3, 4], "beta": [0.7, 0.8]}}),
+        ("chain", {"options": replace(PAPER, last_state_tie=True)}),
+        ("random-mdp n_states=8", {"seed": 0}),
+        ("random-mdp n_states=8", {"seed": 1}),
+    ]:
+        assert sweep(process, tmp_path, runs=1, **SETTINGS, **options) >= 1
+    rows = read(tmp_path)
+    assert (
+        rows.groupby(["domain", "n_states", "beta", "preset", "seed"], dropna=False, observed=True)[
+            "process"
+        ]
+        .nunique()
+        .eq(1)
+        .all()
+    )
+    assert rows["process"].nunique() == len(rows) == 4 + 1 + 2
+
+
+def test_known_runs_of_another_process_are_computed_again(machine, tmp_path):
+    machine(0.8)
+    sweep("machine", tmp_path / "before", runs=4, **SETTINGS)
+    known = pd.read_parquet(tmp_path / "before" / "runs.parquet")
+    assert sweep("machine", tmp_path / "same", runs=4, known=known, **SETTINGS) == 0
+    machine(0.3)
+    assert sweep("machine", tmp_path / "known", runs=4, known=known, **SETTINGS) == 1
+    without = known.drop(columns="process")  # as in tables of earlier releases
+    assert sweep("machine", tmp_path / "without", runs=4, known=without, **SETTINGS) == 1
+    sweep("machine", tmp_path / "alone", runs=4, **SETTINGS)
+    for name in ("known", "without"):
+        assert_same(read(tmp_path / name), read(tmp_path / "alone"))
+    both = pd.concat([known, read(tmp_path / "alone")])
+    assert sweep("machine", tmp_path / "both", runs=4, known=both, **SETTINGS) == 0
+
+
+def test_known_runs_without_a_process_are_taken_over_if_the_name_is_sure(tmp_path):
+    for process in ("chain n_states=4", domains.chain(5)):
+        sweep(process, tmp_path / "first", runs=2, target=0.5, **SETTINGS)
+        known = read(tmp_path / "first").drop(columns="process")
+        assert sweep(process, tmp_path / "next", runs=2, known=known, target=0.5, **SETTINGS) == 0
+    assert_same(read(tmp_path / "next"), read(tmp_path / "first"))
+
+
 def test_sweep_rejects_a_changed_drawn_domain_with_the_same_name(tmp_path):
     def register(branching):
         def make(rng, n_states=6):
@@ -540,9 +603,10 @@ def write_old_file(directory, chunks, name=""):
     for chunk in chunks:
         words = words_of(chunk.cell)
         engine = databases._engine(words)
-        frames.append(pd.DataFrame({**words, "engine": engine, **measured(chunk)}))
+        frames.append(pd.DataFrame({**words, "engine": engine, "process": "", **measured(chunk)}))
     sink = pa.BufferOutputStream()
-    table = databases._table(pd.concat(frames)).replace_schema_metadata({"pu_lib.chunk": "{}"})
+    table = databases._table(pd.concat(frames)).drop_columns(["process"])
+    table = table.replace_schema_metadata({"pu_lib.chunk": "{}"})
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     content = sink.getvalue().to_pybytes()
     name = name or f"runs-{hashlib.sha256(content).hexdigest()}.parquet"
@@ -628,7 +692,8 @@ def test_damaged_old_file_is_named_and_left_unchanged(old, whole):
                 assert path.name in message
             else:  # the flipped bit changes no number
                 assert path.name.startswith("part-")
-                assert_same(rows, whole.merge(rows[COLUMNS.names[:14]]).astype(rows.dtypes))
+                expected = whole.merge(rows[[*CELL_COLUMNS, "run"]]).assign(process="")
+                assert_same(rows, expected.astype(rows.dtypes))
             for name in ("runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"):
                 (old / name).unlink(missing_ok=True)
         path.write_bytes(good[:-100])
@@ -675,8 +740,10 @@ def test_conflicting_old_files_are_rejected(tmp_path):
 
 
 def test_unrelated_files_are_ignored(tmp_path):
-    for name in ("notes.txt", ".DS_Store", "part-0.parquet", "_SUCCESS"):
+    part = part_name(CHUNKS[0])  # macOS writes "._" in front of a name, Spark "_"
+    names = ["notes.txt", ".DS_Store", "part-0.parquet", "_SUCCESS", f"._{part}", f"_{part}"]
+    for name in names:
         (tmp_path / name).write_text("mine")
     (tmp_path / ".ipynb_checkpoints").mkdir()
     assert run_missing(CHUNKS[:1], tmp_path) == 1
-    assert len(os.listdir(tmp_path)) == 7
+    assert len(os.listdir(tmp_path)) == len(names) + 3

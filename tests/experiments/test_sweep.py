@@ -11,6 +11,7 @@ from concurrent.futures import Future, as_completed
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,6 +37,7 @@ from pu_lib.experiments.sweep import (
     run_missing,
     sweep,
 )
+from pu_lib.updates import UPDATES, register
 
 ROOT = Path(__file__).parents[2]
 
@@ -454,6 +456,54 @@ def test_table_does_not_depend_on_a_killed_worker(cluster, tmp_path):
     assert_same_table(rows_in(tmp_path / "cluster"), rows_in(tmp_path / "threads"))
 
 
+OWN_MODULE = """
+from pu_lib.domains import chain
+from pu_lib.kernels import npg
+from pu_lib.updates import UPDATES
+
+
+class Other(type(UPDATES["npg"])):
+    name, kernel = "other", property(lambda self: npg)
+
+def make(discount=0.99):
+    return chain(5, 0.7, discount)
+"""
+
+
+def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text(OWN_MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    gymnasium.register(
+        "Own-v0", "gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv", kwargs={"map_name": "4x4"}
+    )
+    own, spaces = import_module("only_here"), [{"__name__": "__main__"}, {"__name__": "__main__"}]
+    for space in spaces:
+        exec(OWN_MODULE, space)  # as in a script or notebook: such objects are sent by value
+    domains.register_domain(domains.Domain("by-value", spaces[0]["make"]))
+    domains.register_domain(domains.Domain("by-module", own.make))
+    settings = {"step_sizes": [1.0], "runs": 1, "max_steps": 200}
+    there = {"scheduler": cluster.scheduler_address}
+    try:
+        for process, update in [
+            ("Own-v0", "npg"),
+            ("by-value", "di"),
+            ("chain", register(spaces[1]["Other"])()),
+        ]:
+            given = {**settings, "updates": [update]}
+            assert sweep(process, tmp_path / "there", **given, **there) == 1
+            sweep(process, tmp_path / "here", **given)
+        assert_same_table(rows_in(tmp_path / "there"), rows_in(tmp_path / "here"))
+        UPDATES.pop("other")
+        for process, update in [("by-module", "di"), ("chain", "only_here:Other")]:
+            with pytest.raises(ValueError, match=r"No module named 'only_here'.*on PYTHONPATH"):
+                sweep(process, tmp_path / "lacking", updates=[update], **settings, **there)
+    finally:
+        UPDATES.pop("other", None)
+        for name in ("by-value", "by-module"):
+            domains._DOMAINS.pop(name)
+
+
 def test_unreachable_scheduler_raises(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("pu_lib.experiments.sweep._PATIENCE", "100ms")
@@ -485,7 +535,12 @@ def test_scheduler_without_workers_raises(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="scheduler: tcp://idle has no workers"):
         run_missing(small_chunks(), tmp_path, scheduler="tcp://idle")
     assert run_missing(small_chunks()[:1], tmp_path, scheduler="tcp://busy") == 1
-    made = iter("01")  # here, and on a worker with another version of the process
-    monkeypatch.setattr("pu_lib.experiments.sweep.digest_of", lambda _: next(made))
-    with pytest.raises(ValueError, match=r"worker refused runs \('chain' is another process here"):
-        run_missing(small_chunks()[1:2], tmp_path, scheduler="tcp://busy")
+    for name, sentence in [
+        ("digest_of", "'chain' is another process here"),
+        ("engine_of", "the engine of di is another one here"),
+    ]:
+        made = iter("01")  # here, and on a worker with another version
+        with monkeypatch.context() as patched:
+            patched.setattr(f"pu_lib.experiments.sweep.{name}", lambda *_, made=made: next(made))
+            with pytest.raises(ValueError, match=rf"worker refused runs \({sentence}\). Start the"):
+                run_missing(small_chunks()[1:2], tmp_path, scheduler="tcp://busy")

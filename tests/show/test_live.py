@@ -498,7 +498,7 @@ def test_race_shows_the_exact_counts(open_figure: OpenFigure, eta: float, n: int
     exact = [counts([n], name, eta)[0] for name in PAPER]
     shown = page.locator(".pu-live-time").all_inner_texts()
     assert shown == ["never" if math.isinf(m) else f"back: {m}" for m in exact]
-    assert f"Your guess was {label_of('pg-sm')}, but" in caption(page)
+    assert f"Not quite: your guess was {label_of('pg-sm')}." in caption(page)
     assert ("never comes back" in caption(page)) == (math.inf in exact)
 
 
@@ -584,9 +584,45 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
     "price": (
         Price,
         [
-            "CE lowers the value from 0.780 to 0.701",
+            "Make a guess",
+            ("radio", "CE", "Space"),
+            "Your guess, “CE”, was right. One step. CE lowers the value from 0.780 to 0.701",
+            ("radio", "none of them", "Space"),
+            "Not quite: you guessed “none of them”. CE takes most from the likeliest action",
             ("button", "The paper’s example", "Enter"),
-            "CE lowers the value from 0.98996 to 0.98988",
+            "One step. CE lowers the value from 0.98996 to 0.98988",
+        ],
+    ),
+    "symmetry": (
+        Symmetry,
+        [
+            "Make a guess",
+            ("radio", "CE and MCE", "Space"),
+            "Not quite: you guessed “CE and MCE”. Only under PG-SM and PG-ES is the step linear",
+            ("radio", "PG-SM and PG-ES", "Space"),
+            "Your guess, “PG-SM and PG-ES”, was right. At π(a₁) = 0.90, under PG-SM and PG-ES",
+        ],
+    ),
+    "noise": (
+        Noise,
+        [
+            "Make a guess",
+            ("radio", "only CE and MCE", "Space"),
+            "Not quite: you guessed “only CE and MCE”. What decides is whether an update uses",
+            ("radio", "all but CE and MCE", "Space"),
+            "Your guess, “all but CE and MCE”, was right. a₁ pays 1 in 40 % of the tries",
+            ("slider", "a₁ wins", "End"),
+            "a₁ pays 1 in 95 % of the tries",
+        ],
+    ),
+    "a guess about a hundred actions": (
+        RateLimit,
+        [
+            ("radio", "about ten times", "Space"),
+            "Now move the actions to 100",
+            ("slider", "actions", "ArrowRight"),
+            "Not quite: you guessed “about ten times”. In the long run the share of the others is",
+            "With 100 actions it takes 2.0 times as many updates as with two",
         ],
     ),
     "wall": (
@@ -630,13 +666,35 @@ def test_captions_contain_the_numbers_of_the_library(open_figure: OpenFigure, st
             page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("figure", "before"),
+    [(Symmetry, 2), (Noise, 0), (Price, 3)],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_answer_is_hidden_until_the_guess(
+    open_figure: OpenFigure, figure: Any, before: int
+) -> None:
+    page = open_figure(figure(updates=["ce"]))
+    shapes = page.locator("svg .pu-live-shaft, svg .pu-live-head, svg rect")
+    assert shapes.count() == before
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert shapes.count() > before  # paper shows the answer
+    assert "Make a guess" not in caption(page)
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen")
+    assert shapes.count() == before
+    page.get_by_role("radio").first.press("Space")
+    assert shapes.count() > before
+
+
 def test_fitting_before_the_projection_reaches_the_optimum(open_figure: OpenFigure) -> None:
     page = open_figure(FittedDirect())
     lines = page.locator("polyline.pu-live-curve")
     assert lines.count() == 1  # the other fit is hidden until the guess
     page.get_by_role("radio", name="both").press("Space")
     page.get_by_role("combobox").select_option("after")
-    assert "You guessed" not in caption(page)
+    assert "you guessed" not in caption(page)
     assert "Now let the weights grow" in caption(page)
     assert lines.count() == 2
     for _ in range(40):
@@ -646,7 +704,9 @@ def test_fitting_before_the_projection_reaches_the_optimum(open_figure: OpenFigu
         for place in ("before", "after")
     }
     end = int(np.flatnonzero(runs["before"].gaps > 0)[-1]) + 1
-    assert "You guessed “both, if the weights grow”" in caption(page)
+    assert "Not quite: you guessed “both, if the weights grow”. Only the target before" in caption(
+        page
+    )
     assert f"the distance is 0 at all contexts from update {end} on" in caption(page)
     assert f"the worst context is {runs['after'].gaps[-1]:.3f} from its optimum" in caption(page)
     assert page.get_by_text(f"0 from {end} on", exact=True).count() == 1

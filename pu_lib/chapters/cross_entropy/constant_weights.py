@@ -10,7 +10,7 @@ function at every step only if w is constant. So the sum of the log losses
 :math:`-\log\pi_{t+1}(g_t)` of the greedy actions *after* their update is at most a constant, which
 depends on the initial parameters, plus the sum of the *excess entropies*
 :math:`H(\pi)-\frac w2(1-\|\pi\|^2)`. Each excess entropy is at most
-:math:`(|\mathcal A|-1)e^{-w/2}`.
+:math:`(|\mathcal A|-1)e^{-w(1-y)}` with :math:`y=\min(\frac12,(|\mathcal A|-1)e^{1-w/2})`.
 
 A step is *good* if every greedy action has a probability of at least :math:`1-\varepsilon` after
 the step. A good step is nearly a step of policy iteration. If the optimal policy is unique, K + 1
@@ -28,7 +28,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.chapters.cross_entropy.quantities import lack_bound, start_bound, weight_threshold
+from pu_lib.chapters.cross_entropy.quantities import (
+    exponent_threshold,
+    lack_bound,
+    rare_mass,
+    start_bound,
+)
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.updates import UPDATES
 
@@ -122,8 +127,15 @@ class Constants:
     @property
     def threshold(self) -> float:
         """The threshold such that CE converges if the weights of all states are above it."""
-        sizes = len(self.policy), self.n_actions
-        return float(weight_threshold(self.window, *sizes, self.tolerance))
+        goal = exponent_threshold(self.window, len(self.policy), self.n_actions, self.tolerance)
+        # The exponent w (1 - y) increases with the weight w and lies between w/2 and w.
+        low, high = goal, 2 * goal
+        while (middle := (low + high) / 2) not in (low, high):
+            if middle * (1 - min(0.5, rare_mass(middle, self.n_actions))) > goal:
+                high = middle
+            else:
+                low = middle
+        return float(high)
 
 
 def constants(mdp: DeterministicMDP) -> Constants:

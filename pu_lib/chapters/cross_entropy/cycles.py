@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 from numpy.typing import NDArray
 
 from pu_lib.arrays import as_int
@@ -42,7 +42,7 @@ from pu_lib.deterministic import (
     policy_values,
     run_process,
 )
-from pu_lib.exact import ball
+from pu_lib.exact import ball, precision
 from pu_lib.kernels import ce
 from pu_lib.updates import Update
 
@@ -173,9 +173,7 @@ def certify(
             f"{example.updated_states[t]} is {greedy[t, example.updated_states[t]]}, not "
             f"{example.claimed_actions[t]} as claimed."
         )
-    old = ctx.prec
-    try:
-        ctx.prec = bits
+    with precision(bits):
         moves = _updates_by_state(example, greedy)
         boxes, jacobians = [], []
         for s in range(example.n_states):
@@ -196,8 +194,6 @@ def certify(
             shortfall,
             example.period,
         )
-    finally:
-        ctx.prec = old
 
 
 def _updates_by_state(example: CycleExample, greedy: NDArray[np.int64]) -> list[UpdateSequence]:

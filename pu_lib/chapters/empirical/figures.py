@@ -11,8 +11,10 @@ Functions with a parameter `results` use the committed runs by default.
 from __future__ import annotations
 
 import html
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ from pu_lib.claims.tables import Html, chapter_title, status_counts
 from pu_lib.experiments import details, published
 from pu_lib.experiments.results import (
     PANELS,
+    SARSA_LIMIT,
     STATISTICS,
     TIED,
     Curves,
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConfirmedSections",
+    "changed_inequalities",
+    "changes",
     "disagreements",
     "draw_best",
     "draw_bounce",
@@ -51,6 +56,7 @@ __all__ = [
     "draw_panels",
     "draw_published",
     "draw_sarsa",
+    "greedy_limit",
     "provenance",
     "ranks",
     "speeds",
@@ -248,6 +254,28 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
         )
     head = ("panel", "by median", "by restricted mean", "orders", "smallest share censored")
     return _table(head, rows, "Order of the updates at their best rates, fastest first.")
+
+
+def greedy_limit(names: Sequence[str], results: Results | None = None) -> Html:
+    """Return an HTML table of the updates at their best rates beside the limit of large rates.
+
+    A cell has the median and the restricted mean, each at its best rate. The last column is the
+    best of DI, CE and MCE at the rate 10^9.
+    """
+    rows = []
+    for name in names:
+        panel = PANELS[name]
+        experiment = "greedy-limit" if panel.experiment == "random-mdp" else SARSA_LIMIT
+        curves = _results(results).curves(name)
+        limit = _results(results).of(replace(panel, experiment=experiment))
+        cells = [
+            [found.point(statistic).min(axis=1) for statistic in ("median", "mean")]
+            for found in (curves, limit)
+        ]
+        times = np.column_stack([cells[0], np.min(cells[1], axis=1)])
+        rows.append([panel.words, *(f"{a:,.0f} ({b:,.0f})" for a, b in times.T)])
+    head = ("panel", *map(label_of, PAPER), "greedy limit")
+    return _table(head, rows, "Steps to the threshold at the best rate: median (restricted mean).")
 
 
 def _in_order(updates: Sequence[str], times: Floats) -> str:
@@ -491,6 +519,31 @@ def tally() -> Html:
     claims = [c for c in ledger() if c.scope is Scope.EXPERIMENT]
     rows = [(status.value, str(count)) for status, count in status_counts(claims).items()]
     return _table(("verdict", "statements"), rows, f"{len(claims)} statements on experiments.")
+
+
+def changed_inequalities() -> Html:
+    """Return a table of the inequalities and rules that were changed after the first runs.
+
+    The rows are the entries ``change`` of the chapter's ``claims.toml``.
+    """
+    rows = [
+        (
+            f"{change['commit']}, {change['when']}",
+            ", ".join(change["claims"]) or "all",
+            change["old"],
+            change["new"],
+            f"{change['before']} → {change['after']}" if "before" in change else "",
+        )
+        for change in changes()
+    ]
+    head = ("commit or version", "sentence", "before", "after", "status")
+    return _table(head, rows, "What was changed after the first runs.")
+
+
+def changes() -> list[dict[str, Any]]:
+    """Return the entries ``change`` of the chapter's ``claims.toml``, the oldest first."""
+    text = resources.files("pu_lib.chapters.empirical").joinpath("claims.toml").read_text("utf-8")
+    return list(tomllib.loads(text)["change"])
 
 
 def provenance(results: Results | None = None) -> Html:

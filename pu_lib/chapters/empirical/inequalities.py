@@ -9,8 +9,12 @@ the interval of a share is widened by the Clopper-Pearson bound (`clopper_pearso
 sentence is
 
 - *reproduced* if all its inequalities hold,
+- *undecided* if none is refuted, some are undecided, and all numbers satisfy their limits,
+- *open* if no inequality is decided and some numbers violate their limits,
 - *not reproduced* if no inequality holds and some are refuted,
 - *partly reproduced* otherwise.
+
+With an *undecided* sentence all point estimates agree, and there are too few runs to be certain.
 
 The margin of a finding is the margin of its worst inequality: the base-10 logarithm of the number
 over the limit, or the difference for shares and decades. The margin is negative if even the point
@@ -189,6 +193,11 @@ class Inequality:
         return (
             False if (high <= self.limit if self.relation == ">" else low >= self.limit) else None
         )
+
+    @property
+    def met(self) -> bool:
+        """Whether the number, without regard to its interval, satisfies the inequality."""
+        return self.known and self.margin > 0.0
 
     @property
     def margin(self) -> float:
@@ -382,7 +391,7 @@ def decide(compare: Recorder, inequalities: Sequence[Inequality], **figures: Any
         held=held,
         refuted=refuted,
         undecided=len(inequalities) - held - refuted,
-        met=sum(each.known and each.margin > 0.0 for each in inequalities),
+        met=sum(each.met for each in inequalities),
         **{"least": least(inequalities), "most": most(inequalities)},
         **{
             "value": three_digits(worst.value),
@@ -391,24 +400,28 @@ def decide(compare: Recorder, inequalities: Sequence[Inequality], **figures: Any
         },
     )
     compare.report(**figures)
-    return _status(inequalities)
+    return status_of(inequalities)
 
 
-def _status(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
+def status_of(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
     """Return the status that follows from intervals with the given confidence level."""
-    found = [each.holds(level) for each in inequalities]
-    if all(found):
+    found = {each.holds(level) for each in inequalities}
+    if found == {True}:
         return Status.REPRODUCED
-    return Status.NOT_REPRODUCED if False in found and True not in found else Status.PARTLY
+    if False not in found and all(each.met for each in inequalities):
+        return Status.UNDECIDED
+    if found == {None}:
+        return Status.OPEN
+    return Status.PARTLY if True in found else Status.NOT_REPRODUCED
 
 
 def _other_statuses(inequalities: Sequence[Inequality]) -> dict[str, str]:
     """Return the status for narrower and wider intervals if it differs from the status at 95 %."""
-    found = {level: _status(inequalities, level) for level in (0.90, 0.99)}
+    found = {level: status_of(inequalities, level) for level in (0.90, 0.99)}
     return {
         f"status with intervals of {100 * level:.0f} %": str(status)
         for level, status in found.items()
-        if status != _status(inequalities)
+        if status != status_of(inequalities)
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pu_lib.chapters.function_approximation.quantities import (
+    NEURD,
     SPARSEMAX,
     contexts,
     fitted_direct,
@@ -24,7 +25,7 @@ __all__ = [
 
 @styled
 def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
-    """Draw the gap of each update on the contexts, for linear and for neural scores."""
+    """Draw the gap of each update and of NeuRD on the contexts, for linear and neural scores."""
     task = contexts()
     fig, axes = figure(2, 1, height=5.8)
     for name, update in UPDATES.items():
@@ -34,7 +35,10 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
         for ax, model in zip(axes, task.models(offset), strict=True):
             run = learn(update, task, model, n_steps, eta)
             ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, **line(name))
-            ax.set(xscale="log", yscale="log", ylabel=f"gap, {model.name} policy")
+    for ax, model in zip(axes, task.models(), strict=True):
+        run = learn(NEURD, task, model, n_steps, eta)
+        ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, color=GREY, label="NeuRD")
+        ax.set(xscale="log", yscale="log", ylabel=f"gap, {model.name} policy")
     axes[-1].set_xlabel("update (counted from 1)")
     axes[0].legend()
     return fig

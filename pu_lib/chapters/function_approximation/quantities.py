@@ -12,6 +12,19 @@ is not the gradient of any function, even in a table: for actions b and c other 
 :math:`\partial_b g_c = -\pi(a_q)\pi(b)/(|A|-1)`, which is not symmetric in b and c. An
 implementation treats the direction as a constant while it differentiates the scores.
 
+**Natural policy gradient.** The Fisher information of shared parameters mixes the states, so `npg`
+has no direction of its own at a state. Its step is the *compatible* least-squares fit: it moves the
+parameters by the u that minimises
+
+.. math:: \sum_s d(s) \sum_a \pi(a|s)
+   \big(\mathrm{adv}(s,a) - \langle u, \nabla_\theta\log\pi(a|s)\rangle\big)^2.
+
+The chain rule applied to the tabular step of `npg` is another update. With the values centred by
+the policy it is `NEURD`, neural replicator dynamics (Hennes et al., 2020). The two agree in a
+table. A common shift c(s) of a direction is harmless in a table, and if the scores are linear in
+features that the actions of a state share, because it moves the weights of all actions alike. In a
+network it moves the hidden units, and the result depends on it.
+
 **Scaling the scores does not sharpen an escort policy.** The escort policy is the same for f and
 for cf. A softmax policy with linear scores becomes deterministic as its parameters grow. A linear
 escort policy is deterministic at a state only if the scores of all other actions are exactly zero.
@@ -54,16 +67,25 @@ from pu_lib.domains import chain
 from pu_lib.kernels import Kernel
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
-from pu_lib.updates import Update, as_update, project_simplex
+from pu_lib.updates import (
+    NaturalPolicyGradient,
+    Update,
+    as_update,
+    project_simplex,
+    softmax,
+)
 
 __all__ = [
+    "NEURD",
     "SPARSEMAX",
     "Learning",
+    "NeuralReplicator",
     "ScoreModel",
     "Sparsemax",
     "Task",
     "best_linear",
     "chain_with_features",
+    "compatible_direction",
     "contexts",
     "exact_projection",
     "exact_step",
@@ -79,17 +101,26 @@ __all__ = [
 # Models of the scores
 
 
+DAMPING = 1e-3
+"""The damping of the compatible fit for networks, whose features are nearly dependent. On the
+contexts any value from 1e-6 to 1e-2 leads to a performance above 0.999 with learning rate 1."""
+
+
 @dataclass(frozen=True)
 class ScoreModel:
     """A differentiable model of the scores of all states.
 
     `apply` is written with autograd and maps flat parameters to scores of shape
-    (n_states, n_actions). `initial` contains the initial parameters.
+    (n_states, n_actions). `jacobian` maps them to the derivatives of the scores, of shape
+    (n_states, n_actions, n_parameters). `initial` contains the initial parameters. `damping` is
+    that of the compatible fit of `npg`.
     """
 
     name: str
     apply: Callable[[Any], Any]
+    jacobian: Callable[[Floats], Floats]
     initial: Floats
+    damping: float = 0.0
 
 
 def linear(features: Floats, n_actions: int, offset: float = 0.0) -> ScoreModel:
@@ -103,6 +134,7 @@ def linear(features: Floats, n_actions: int, offset: float = 0.0) -> ScoreModel:
     return ScoreModel(
         "linear",
         lambda theta: _product(inputs, anp.reshape(theta, (inputs.shape[1], n_actions))),
+        lambda theta: _affine_jacobian(features, n_actions),
         start.ravel(),
     )
 
@@ -123,9 +155,18 @@ def neural(
         second = anp.reshape(theta[inner:], (hidden + 1, n_actions))
         return _affine(_tanh(_affine(features, first)), second)
 
+    def jacobian(theta: Floats) -> Floats:
+        first = theta[:inner].reshape(k + 1, hidden)
+        units = _tanh_by_doubling(_affine_map(features, first))
+        slopes = (1 - units * units)[..., np.newaxis] * _affine_jacobian(features, hidden)
+        outer_weights = theta[inner + n_actions :].reshape(hidden, n_actions)
+        return np.concatenate(
+            [outer_weights.T @ slopes, _affine_jacobian(units, n_actions)], axis=2
+        )
+
     start = np.concatenate([rng.normal(size=inner), 0.01 * rng.normal(size=outer)])
     start[inner : inner + n_actions] += offset
-    return ScoreModel("neural", apply, start)
+    return ScoreModel("neural", apply, jacobian, start, DAMPING)
 
 
 # Escort may amplify a difference in the last bit of a score until two runs diverge. NumPy's tanh
@@ -141,6 +182,13 @@ def _matmul(rows: Floats, matrix: Floats) -> Floats:
 def _affine_map(rows: Floats, weights: Floats) -> Floats:
     """Return the product of rows and all weights except the first row, plus the first row."""
     return np.asarray(_matmul(rows, weights[1:]) + weights[0])
+
+
+def _affine_jacobian(rows: Floats, n_outputs: int) -> Floats:
+    """Return the derivatives of an affine map of the rows with respect to its weights."""
+    inputs = np.column_stack([np.ones(len(rows)), rows])
+    products = inputs[:, np.newaxis, :, np.newaxis] * np.eye(n_outputs)[:, np.newaxis, :]
+    return products.reshape(len(rows), n_outputs, -1)
 
 
 def _rows_vjp(cotangent: Floats, matrix: Floats) -> Floats:
@@ -270,7 +318,9 @@ def learn(
 ) -> Learning:
     """Run an update through a model of the scores, with exact values at every step.
 
-    Every nonterminal state has weight eta / n_states. The first `reversed_steps` steps use -q.
+    The chain rule is applied to the tabular step with weight eta / n_states at every nonterminal
+    state. The step of `npg` is eta times its `compatible_direction`, in which all nonterminal
+    states have the same weight. The first `reversed_steps` steps use -q.
     """
     update = as_update(update)
     if update.parametrization == "direct":
@@ -278,7 +328,8 @@ def learn(
             f"update: {update.name!r} needs parameters on the simplex; use fitted_direct."
         )
     theta, mdp = scores.initial.copy(), task.mdp
-    weight = eta / mdp.n_states * ~mdp.terminal[:, np.newaxis]
+    live = ~mdp.terminal
+    weight = eta / mdp.n_states * live[:, np.newaxis]
     performance: list[float] = []
     crossings: list[int] = []
     before = None
@@ -286,13 +337,86 @@ def learn(
         vjp, f = make_vjp(scores.apply)(theta)
         if before is not None:
             crossings.append(int(np.count_nonzero(f * before < 0)))
-        before, now = f, mdp.evaluate(update.policy(f))
+        pi = update.policy(f)
+        before, now = f, mdp.evaluate(pi)
         performance.append(mdp._normalised(now.performance))
         if t < n_steps:
             q = -now.q if t < reversed_steps else now.q
-            direction = update.step(f, q, 1.0) - f
-            theta = theta + vjp(weight * direction)
+            if isinstance(update, NaturalPolicyGradient):
+                features = scores.jacobian(theta)[live]
+                fit = compatible_direction(features, pi[live], q[live], scores.damping)
+                theta = theta + eta * fit
+            else:
+                theta = theta + vjp(weight * (update.step(f, q, 1.0) - f))
     return Learning(np.array(performance), np.array(crossings))
+
+
+def compatible_direction(
+    features: ArrayLike, pi: ArrayLike, q: ArrayLike, damping: float = 0.0
+) -> Floats:
+    r"""Return the natural gradient of the mean over states of :math:`\sum_a\pi(a|s)q(s,a)`.
+
+    The natural gradient is :math:`(F + \lambda I)^+g` with the gradient g and the Fisher
+    information F of the policy, both averaged over the states. It is computed as the minimum-norm
+    least-squares fit of the centred features, with one row for each state and action, to the
+    advantages, weighted by the policy.
+
+    Parameters
+    ----------
+    features : array_like, shape (..., n_actions, n_parameters)
+        Derivatives of the scores. The leading axes are states.
+    pi, q : array_like, shape (..., n_actions)
+        The policy and the values.
+    damping : float
+        The number :math:`\lambda \ge 0`.
+
+    Returns
+    -------
+    ndarray, shape (n_parameters,)
+        The direction. A shift of the features or of q that is common to the actions of a state
+        does not change it.
+    """
+    X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
+    values = np.asarray(q, dtype=np.float64)
+    root = np.sqrt(p / (p.size // p.shape[-1]))
+    means = np.sum(p * values, axis=-1, keepdims=True)
+    # The condition number of this least-squares problem is the square root of that number of F.
+    centred = root[..., np.newaxis] * (X - p[..., np.newaxis, :] @ X)
+    rows, gains = centred.reshape(-1, X.shape[-1]), (root * (values - means)).ravel()
+    if not damping:
+        return np.asarray(np.linalg.lstsq(rows, gains)[0])
+    gram = rows @ rows.T + damping * np.eye(len(rows))  # smaller than F: fewer rows than parameters
+    return np.asarray(rows.T @ np.linalg.solve(gram, gains))
+
+
+class NeuralReplicator(Update):
+    r"""Neural replicator dynamics (Hennes et al., 2020): scores move by :math:`w\,(q - \pi q)`.
+
+    In a table the policies are those of `npg`. With shared parameters the chain rule is applied.
+    """
+
+    name = "neurd"
+    title = "neural replicator dynamics"
+    label = "NeuRD"
+
+    def to_policy(self, theta: Floats) -> Floats:
+        """Return the policy for validated parameters."""
+        return softmax(theta)
+
+    def to_parameters(self, pi: Floats) -> Floats:
+        """Return parameters for a validated policy."""
+        return as_update("npg").parameters(pi)
+
+    def advance(
+        self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator | None
+    ) -> Floats:
+        """Return the parameters after one step."""
+        mean = np.sum(softmax(theta) * q, axis=-1, keepdims=True)
+        return np.asarray(theta + weight * (q - mean))
+
+
+NEURD = NeuralReplicator()
+"""The only instance of `NeuralReplicator`, which is not a registered update."""
 
 
 def fitted_direct(

@@ -1,7 +1,8 @@
 """Checks of the claims of the literature, which are numerical tests of theorems of other papers.
 
-Bounds are tested over processes, updates and steps. If a theorem states only the order of a rate,
-two parts of a run are compared.
+Bounds are tested over processes, updates and steps. If a theorem states only a limit or the order
+of a rate, two parts of a run are compared. No finite run can refute such a theorem, so that it is
+at most consistent with what was observed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pu_lib.chapters.literature.quantities import (
     sampled_regret,
 )
 from pu_lib.chapters.what_came_after import mirror_descent as md
-from pu_lib.claims.recorder import Recorder, check
+from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.formatting import percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
@@ -138,6 +139,7 @@ def _scaled_gap_ratio(mdp: FiniteMDP, name: str, eta: float) -> float:
         "PG-SM is linear, too": {"linear": ("pg-sm",)},
         "NPG is no faster than 1/k": {"sublinear": ("npg",)},
     },
+    kept=Status.CONSISTENT,
 )
 def softmax_is_sublinear_and_npg_linear(
     compare: Recorder, sublinear: Sequence[str] = ("pg-sm",), linear: Sequence[str] = ("npg",)
@@ -372,7 +374,11 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
     return shares[0], float(np.mean(softmax(theta)[:, 3] > 0.9))
 
 
-@check("lit:mei2024/any-rate", wrong={"so does NPG at such rates": {"natural": True}})
+@check(
+    "lit:mei2024/any-rate",
+    wrong={"so does NPG at such rates": {"natural": True}},
+    kept=Status.CONSISTENT,
+)
 def sampled_softmax_arrives_at_any_rate(compare: Recorder, natural: bool = False) -> None:
     """Sampled PG-SM at two large rates finds the best arm in 95 % or a growing share of runs."""
     for eta in (1.0, 10.0):
@@ -392,6 +398,7 @@ def _single_start_mdp(seed: int) -> FiniteMDP:
 @check(
     "lit:zhang2022/off-policy",
     wrong={"with a pull that does not decay": {"decay": 0.0}},
+    kept=Status.CONSISTENT,
 )
 def off_policy_needs_no_ratio(compare: Recorder, decay: float = 0.12) -> None:
     """The gap falls with the occupancy of another policy if the regularization decays."""

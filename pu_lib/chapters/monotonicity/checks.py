@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from pu_lib.chapters.monotonicity.certified import certified_changes, certified_step
 from pu_lib.chapters.monotonicity.quantities import (
@@ -28,7 +28,7 @@ from pu_lib.chapters.monotonicity.quantities import (
     worst_drop_three,
 )
 from pu_lib.claims.recorder import Recorder, check
-from pu_lib.exact import Number, Undecided, ball
+from pu_lib.exact import Number, Undecided, ball, precision
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update, greedy_mask, make_update, softmax
 
@@ -52,7 +52,7 @@ def ce_may_lower_the_value(
     compare: Recorder, update: str = "ce", theta: Sequence[Number] = PAPER_THETA
 ) -> None:
     """CE decreases the value in the example of the paper."""
-    with ctx.workprec(256):
+    with precision(256):
         step = certified_step(update, theta, PAPER_Q, 1)
         before, after = (x.str(10, radius=False) for x in (step.v, step.new_v))
         compare.at_least(
@@ -73,7 +73,7 @@ def printed_values_are_right(
     compare: Recorder, before: str = "0.98996", after: str = "0.98988", update: str = "ce"
 ) -> None:
     """CE changes the value from 0.98996 to 0.98988, up to half a unit in the last digit."""
-    with ctx.workprec(256):
+    with precision(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for value, printed in ((step.v, before), (step.new_v, after)):
             compare.at_most(
@@ -95,7 +95,7 @@ def printed_approximations_are_right(
     compare: Recorder, update: str = "ce", powers: Sequence[float] = (2.0, 1.0)
 ) -> None:
     """CE multiplies the probabilities of actions 2 and 3 by e^2 and e, up to a relative 0.001."""
-    with ctx.workprec(256):
+    with precision(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for a, power in enumerate(powers, start=1):
             factor = step.new_pi[a] / step.pi[a]
@@ -109,7 +109,7 @@ def printed_approximations_are_right(
 @check("sec:ce/imbalance", wrong=MCE_FOR_CE)
 def ce_may_raise_the_worst_action(compare: Recorder, update: str = "ce") -> None:
     """CE increases the probability of the worst action in the example of the paper."""
-    with ctx.workprec(256):
+    with precision(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         before, after = step.pi[2], step.new_pi[2]
         compare.at_least(
@@ -132,7 +132,7 @@ def _random_rationals(rng: np.random.Generator, n_actions: int) -> tuple[list[Fr
 def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
     """CE and MCE compute the same policy if there are two actions."""
     rng = np.random.default_rng(11)
-    with ctx.workprec(256):
+    with precision(256):
         for draw in range(300):
             theta, q = _random_rationals(rng, n_actions)
             ce, mce = (certified_step(name, theta, q, "1.5").new_pi for name in ("ce", "mce"))
@@ -304,7 +304,7 @@ def mce_resists_a_search(compare: Recorder, update: str = "mce") -> None:
 def mce_certainly_raises_the_value(compare: Recorder, update: str = "mce") -> None:
     """MCE increases the value in random rational one-state problems with three to six actions."""
     rng = np.random.default_rng(17)
-    with ctx.workprec(640):
+    with precision(640):
         for draw in range(400):
             theta, q = _random_rationals(rng, int(rng.integers(3, 7)))
             weight = Fraction(int(10 ** rng.uniform(0, 7)), 1000)
@@ -373,7 +373,7 @@ def values_rise_exactly_if_an_update_is_reached(
     Many states have identical actions or weight zero, so many values do not change.
     """
     rng, rising, still = np.random.default_rng(18), 0, 0
-    with ctx.workprec(256):
+    with precision(256):
         for i in range(150):
             mdp, equal = mdp_with_equal_actions(rng)
             idle = rng.random(mdp.n_states) < 0.4

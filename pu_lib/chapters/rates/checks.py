@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -39,7 +40,8 @@ from pu_lib.chapters.rates.quantities import (
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import chain
-from pu_lib.trajectories import mixture, run
+from pu_lib.mdp import Evaluation
+from pu_lib.trajectories import Weighting, mixture, run
 from pu_lib.updates import PAPER, Update, as_update, label_of, make_update
 
 ROUNDING = 1e-9
@@ -122,6 +124,38 @@ def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> No
         compare.at_least("mass over its bound", least, 1, limit="one", as_printed=True, at=at)
 
 
+Weights = Callable[[int], float]
+
+SCHEDULES: dict[str, Weights] = {
+    "constant": lambda t: 1.0,
+    "decaying": lambda t: (t + 1.0) ** -0.5,
+    "growing": lambda t: 1.0 + 0.1 * t,
+}
+"""Weights with an infinite sum, by name."""
+
+
+@check(
+    "thm:rates/corrected",
+    wrong={
+        "PG-SM in MCE's place, which has not settled by then": {"update": "pg-sm"},
+        "ten times the sum of the weights": {"factor": 10.0},
+    },
+)
+def settled_runs_obey_the_bound(
+    compare: Recorder, update: str = "mce", factor: float = 1.0
+) -> None:
+    """The gap is below the bound at all times from which the greedy actions are optimal."""
+    for (name, mdp), (words, weight) in product(instances().items(), SCHEDULES.items()):
+        facts, at = structure(mdp), {"problem": name, "weights": words}
+        trajectory = run(mdp, as_update(update), 600, weight, weighting="uniform")
+        start = settling_time(trajectory, facts)
+        compare.require(start is not None, f"{name}: the greedy actions have not settled.")
+        scaled = replace(trajectory, weights=factor * trajectory.weights)
+        _, gap, _, ahead = optimality_bounds(mdp, scaled, facts)
+        compare.at_most("gap over its bound", largest_ratio(gap, ahead), 1, limit="one", at=at)
+        compare.at_most("gap at the end", float(gap[-1]), float(ahead[-1]), at=at)
+
+
 @check("thm:rates/support", wrong={"three times the sums of the weights": {"factor": 3.0}})
 def minimum_is_over_the_states_reached(compare: Recorder, factor: float = 1.0) -> None:
     """The gap of a state obeys the bound with the weights of that state.
@@ -163,6 +197,16 @@ def mass_times_weight_has_a_limit(
             at={"actions": n},
         )
         compare.report(**{f"product for {n} actions": float(n_steps / (1.0 + kappa[-1]))})
+    # Unbounded weights with w_t / W_t -> 0: the increments of the odds tend to w_t / limit.
+    for n in (2, 3, 10):
+        weights = np.arange(1.0, n_steps + 1)
+        product_at_end = float(weights.sum() / (1.0 + odds(n, n_steps, weights)[-1]))
+        compare.equal(
+            "product for growing weights, over its limit", product_at_end / limit(n), 1,
+            tolerance=1e-3, limit="one, up to 1/1000", at={"actions": n, "weights": "t"},
+        )  # fmt: skip
+        if n == 3:
+            compare.report(**{"product for growing weights": product_at_end})
 
 
 @check("thm:rates/decaying", wrong={"the exponent 1/2 - x": {"predicted": 0.5}})
@@ -285,7 +329,11 @@ def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
     wrong={"MCE in CE's place, which the adversary does not slow down": {"update": "mce"}},
 )
 def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = "ce") -> None:
-    """CE has the rate 1/W with one best arm, but can be slower with two best arms."""
+    """CE has the rate 1/W with one best arm.
+
+    With two best arms, which the claim does not speak of, an adversary who breaks ties slows CE
+    down. The claim's sentence reports this, so the check compares it, too.
+    """
     rng = np.random.default_rng(0)
     for _ in range(60):
         n = int(rng.integers(2, 6))
@@ -301,9 +349,51 @@ def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = 
     times, masses = taking_turns(update, 50_000)
     late = times >= 10
     slope = -float(np.polyfit(np.log(times[late]), np.log(masses[late]), 1)[0])
-    compare.at_least(
-        "exponent", slope, FIRST_ORDER, limit="0.97", as_printed=True, at={"t": int(times[-1])}
+    compare.at_most(
+        "exponent with adversarial ties", slope, 0.6, limit="0.6", at={"t": int(times[-1])}
     )
+
+
+def _one_state_at_a_time(t: int, evaluation: Evaluation) -> Floats:
+    """Return the weights of step t if the states are updated in turn."""
+    return np.asarray(np.eye(len(evaluation.v))[t % len(evaluation.v)])
+
+
+LARGE: dict[str, Weights] = {
+    "decaying": lambda t: 200.0 * (t + 1.0) ** -0.5,
+    "growing": lambda t: 1.0 + t,
+}
+"""Weights with an infinite sum, large enough for DI to arrive within the runs of its check."""
+
+
+@check(
+    "sec:conv/di",
+    wrong={
+        "PG-SM in DI's place, which never arrives": {"update": "pg-sm"},
+        "weights of sum 1/10": {"schedules": {"finite sum": lambda t: 0.05 * 0.5**t}},
+    },
+)
+def direct_converges_with_infinite_sums(
+    compare: Recorder, update: str = "di", schedules: Mapping[str, Weights] = LARGE
+) -> None:
+    """DI never lowers a value and leaves exactly nothing to suboptimal actions in the end.
+
+    Some processes have many optimal policies. The weights decay or grow without bound, and all
+    states are updated in each step, or one after the other.
+    """
+    orders: dict[str, str | Weighting] = {"all": "uniform", "in turn": _one_state_at_a_time}
+    cases = product(instances().items(), schedules.items(), orders.items())
+    for (name, mdp), (words, weight), (order, weighting) in cases:
+        facts, at = structure(mdp), {"problem": name, "weights": words, "states": order}
+        trajectory = run(mdp, as_update(update), 600, weight, weighting=weighting)
+        left = float(suboptimal_mass(trajectory, facts)[-1].max())
+        compare.equal("probability of suboptimal actions at the end", left, 0.0, limit="0", at=at)
+        falls = -np.diff(trajectory.v, axis=0) / max(1.0, float(np.abs(facts.v).max()))
+        compare.at_most(
+            "largest fall of a value", float(falls.max()), ROUNDING, limit="1e-9", at=at
+        )
+        gap = float((facts.v - trajectory.v[-1]).max())
+        compare.at_most("gap at the end", gap, ROUNDING, limit="1e-9", at=at)
 
 
 @check("sec:asymp/di", wrong={"PG-SM in DI's place, which never arrives": {"update": "pg-sm"}})

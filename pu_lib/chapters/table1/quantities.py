@@ -5,36 +5,49 @@ Here each column is one measurement with a criterion for each possible entry. Th
 criteria is next to the function that applies the criteria, and uses the same constants; the book
 prints the text (`COLUMNS`).
 
-The paper leaves some options of an update open: the exponent p of the escort transform, and the
-factor of the gradient that "proportional to" omits. The default options of an update determine its
-entry. The other options are measured, too, and are exceptions if they give another entry.
+The default options of an update determine its entry. The factor of the escort gradient, which the
+paper's "proportional to" omits, is an open option: both readings are measured, and the other one is
+an exception if it gives another entry. The exponent p of the escort transform is "usually set to 2"
+in the paper, and 2 in its experiments. Other exponents are measured, too, but a different entry is
+only a remark, which does not change the status of the cell.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES
+from pu_lib.chapters.function_approximation.quantities import compatible_direction
 from pu_lib.domains import chain, cliff, duplicated_chain, random_mdp
 from pu_lib.formatting import format_number, percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow, run
-from pu_lib.updates import Direct, Update, as_update, make_update, project_simplex, softmax
+from pu_lib.updates import (
+    PAPER,
+    UPDATES,
+    Direct,
+    NaturalPolicyGradient,
+    Update,
+    as_update,
+    make_update,
+    project_simplex,
+    softmax,
+)
 
-__all__ = ["COLUMNS", "OPEN_OPTIONS", "Column", "Entry", "ExceptionalCase", "measure", "variants"]
+__all__ = ["COLUMNS", "OPEN_OPTIONS", "OTHER_EXPONENTS", "Column", "Entry", "ExceptionalCase"]
+__all__ += ["Threshold", "measure", "thresholds", "variants"]
 
-OPEN_OPTIONS: dict[str, dict[str, object]] = {
-    "p = 1.5": {"p": 1.5},
-    "p = 4": {"p": 4.0},
-    "factor dropped": {"factor": "drop"},
-}
+OPEN_OPTIONS: dict[str, dict[str, object]] = {"factor dropped": {"factor": "drop"}}
 """Further values, by name, of the options that the paper leaves open."""
+
+OTHER_EXPONENTS: dict[str, dict[str, object]] = {"p = 1.5": {"p": 1.5}, "p = 4": {"p": 4.0}}
+"""Exponents, by name, other than the one that the paper uses."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +67,16 @@ class Entry:
     """The result of a measurement: an entry of the column, and a sentence with the numbers.
 
     The margin is the positive distance of the measured number from the range of any other entry, in
-    the unit of the column.
+    the unit of the column. `compared` has the measured number that decides the entry at each
+    threshold, by the threshold's name. Exceptions change the status of a cell; remarks do not.
     """
 
     entry: str
     margin: float
     found: str
     exceptions: tuple[ExceptionalCase, ...] = ()
+    remarks: tuple[ExceptionalCase, ...] = ()
+    compared: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,12 +112,12 @@ def _column(
     return register
 
 
-def variants(update: Update) -> dict[str, Update]:
-    """Return the variants of the update with other values of its open options, by name."""
+def variants(update: Update, options: Mapping[str, Mapping[str, object]]) -> dict[str, Update]:
+    """Return the variants of the update with other values of some of its options, by name."""
     return {
-        words: make_update(update.name, **options)
-        for words, options in OPEN_OPTIONS.items()
-        if options.keys() <= update.options.keys()
+        words: make_update(update.name, **values)
+        for words, values in options.items()
+        if values.keys() <= update.options.keys()
     }
 
 
@@ -113,19 +129,75 @@ def measure(update: str | Update, column: str) -> Entry:
 
 
 @cache  # The key is the update, because its name may be registered again for another update.
+def _usual(update: Update, column: str) -> Entry:
+    """Return the entry of an update with its own options."""
+    return COLUMNS[column].measure(update)
+
+
+@cache
 def _measured(chosen: Update, column: str) -> Entry:
-    usual = COLUMNS[column].measure(chosen)
-    others = {words: COLUMNS[column].measure(other) for words, other in variants(chosen).items()}
-    exceptions = tuple(
+    usual = _usual(chosen, column)
+    exceptions = _differing(chosen, column, usual, OPEN_OPTIONS)
+    remarks = _differing(chosen, column, usual, OTHER_EXPONENTS)
+    return replace(usual, exceptions=usual.exceptions + exceptions, remarks=usual.remarks + remarks)
+
+
+def _differing(
+    update: Update, column: str, usual: Entry, options: Mapping[str, Mapping[str, object]]
+) -> tuple[ExceptionalCase, ...]:
+    """Return the variants of an update with another entry than the usual one."""
+    others = {words: COLUMNS[column].measure(x) for words, x in variants(update, options).items()}
+    return tuple(
         ExceptionalCase(words, other.entry, other.margin)
         for words, other in others.items()
         if other.entry != usual.entry
     )
-    return Entry(usual.entry, usual.margin, usual.found, usual.exceptions + exceptions)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold of a column, and the updates of the paper nearest to it on either side.
+
+    Attributes
+    ----------
+    column, name : str
+        The name of the column, and what is compared with the threshold.
+    value : float
+        The threshold.
+    below, above : tuple of float and str, or None
+        The largest measured number below the threshold and the smallest at or above it, each with
+        the name of its update: if the threshold is moved past the number, the update's entry
+        changes. None if there is no such number.
+    """
+
+    column: str
+    name: str
+    value: float
+    below: tuple[float, str] | None
+    above: tuple[float, str] | None
+
+
+def thresholds() -> list[Threshold]:
+    """Return the thresholds of all columns; raise a `ValueError` if one compares no update."""
+    found = []
+    for (column, name), value in THRESHOLDS.items():
+        entries = {update: _usual(UPDATES[update], column) for update in PAPER}
+        numbers = [
+            (entry.compared[name], update)
+            for update, entry in entries.items()
+            if math.isfinite(entry.compared.get(name, math.inf))
+        ]
+        if not numbers:
+            raise ValueError(f"{column}: no update is compared with the threshold {name!r}.")
+        below = max((pair for pair in numbers if pair[0] < value), default=None)
+        above = min((pair for pair in numbers if pair[0] >= value), default=None)
+        found.append(Threshold(column, name, value, below, above))
+    return found
 
 
 # Convergence
 
+STALLS = "gap left when t doubles, relative to the gap before"
 STALL_RATIO = 0.9
 NEAR = 0.01
 STEPS = 1000
@@ -179,12 +251,12 @@ def _cases() -> tuple[_Case, ...]:
     "Conv. & opt.",
     "The exact process runs with weights that sum to infinity at each state: with weight 1 on "
     "seven problems (a chain, a cliff, duplicated actions, four random MDPs), with weight 64 on a "
-    "chain of three states, and on the schedule under which CE cycles. (The paper's column says "
-    "whether a proof exists.)",
+    "chain of three states, and on the schedule under which CE cycles. The paper's column says "
+    "whether a proof exists; the runs can contradict a proof, but not replace one.",
     {
         "yes": f"every gap to the optimum ends below {percent(NEAR, 0)} of the first one, or falls "
-        f"to less than {percent(STALL_RATIO, 0)} when t doubles; a gap that stalls is an exception "
-        f"if it no longer does so when all weights are changed by {percent(0.001, 1)}",
+        f"to less than {percent(STALL_RATIO, 0)} when t doubles; a gap that stalls is only a "
+        f"remark if it no longer does so when all weights are changed by {percent(0.001, 1)}",
         "no": "a gap stalls, with the weights as they are and with both changes",
     },
 )
@@ -196,8 +268,8 @@ def _convergence(update: Update) -> Entry:
         if least > STALL_RATIO:
             share = "all" if least >= 0.995 else percent(least, 0)
             found = f"On {case.name} the gap keeps {share} of its size when $t$ doubles."
-            return Entry("no", least - STALL_RATIO, found)
-    exceptions = tuple(
+            return Entry("no", least - STALL_RATIO, found, compared={STALLS: least})
+    remarks = tuple(
         ExceptionalCase(
             f"exactly {case.name} on a chain of three states, where a step lands on a "
             "parameter that never moves again",
@@ -213,14 +285,14 @@ def _convergence(update: Update) -> Entry:
     if rest:
         falls = f"falls to {percent(rest, 0)} of its size or less when $t$ doubles"
         found = f"Every gap that is not {small} {falls}."
-    return Entry("yes", STALL_RATIO - rest, found, exceptions)
+    return Entry("yes", STALL_RATIO - rest, found, remarks=remarks, compared={STALLS: rest})
 
 
 # Rates
 
 BANDIT = np.array([1.0, 0.6, 0.0])
-ARRIVED = 100
-SLOPE = 0.9
+ARRIVES, ARRIVED = "steps until the gap is zero", 100
+FALLS, SLOPE = "exponent of the gap in 1/t", 0.9
 
 
 @_column(
@@ -237,9 +309,10 @@ SLOPE = 0.9
 def _rates(update: Update) -> Entry:
     pi = update.policy(follow(update, BANDIT, 1.0, STEPS)[1:])
     gaps = np.sum(pi * (BANDIT[0] - BANDIT), axis=-1)
-    if np.any(gaps[:ARRIVED] == 0.0):
-        steps = int(np.argmax(gaps == 0.0)) + 1
-        return Entry("exact", 1.0 - steps / ARRIVED, f"The optimum is reached in {steps} steps.")
+    steps = int(np.argmax(gaps == 0.0)) + 1 if np.any(gaps == 0.0) else math.inf
+    if steps <= ARRIVED:
+        found = f"The optimum is reached in {steps} steps."
+        return Entry("exact", 1.0 - steps / ARRIVED, found, compared={ARRIVES: steps})
     arrived = gaps[-1] == 0.0  # zero, but only after more than `ARRIVED` steps
     exponent = math.inf if arrived else math.log2(gaps[STEPS // 2 - 1] / gaps[-1])
     speed = "faster than $t^{-10}$" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$"
@@ -247,14 +320,15 @@ def _rates(update: Update) -> Entry:
         "O(1/t)" if exponent > SLOPE else "slower",
         abs(exponent - SLOPE),
         f"From step {STEPS // 2} to {STEPS} the gap falls {speed}.",
+        compared={ARRIVES: steps, FALLS: exponent},
     )
 
 
 # Gravity wells
 
-PULL_THRESHOLD = 0.01
+PULL, PULL_THRESHOLD = "share of states with a pull", 0.01
 DEPTHS = (2.0**-6, 2.0**-10)
-ESCAPE_EXPONENT = 0.75
+ESCAPE, ESCAPE_EXPONENT = "exponent of the steps out of a corner", 0.75
 _PULL = np.array([1.0, 0.9, 0.0])
 
 
@@ -278,6 +352,7 @@ def _gravity_well(update: Update) -> Entry:
             "none",
             PULL_THRESHOLD - pulled,
             f"The pull is felt in {percent(pulled, 1)} of the states.",
+            compared={PULL: pulled},
         )
     steps = [_steps_out_of_corner(update, depth) for depth in DEPTHS]
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
@@ -286,9 +361,11 @@ def _gravity_well(update: Update) -> Entry:
         f"the way out takes {format_number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
         f"{format_number(steps[1])}."
     )
+    compared = {PULL: pulled, ESCAPE: exponent}
     if exponent > ESCAPE_EXPONENT:
-        return Entry("strong", exponent - ESCAPE_EXPONENT, found)
-    return Entry("weak", min(pulled - PULL_THRESHOLD, ESCAPE_EXPONENT - exponent), found)
+        return Entry("strong", exponent - ESCAPE_EXPONENT, found, compared=compared)
+    margin = min(pulled - PULL_THRESHOLD, ESCAPE_EXPONENT - exponent)
+    return Entry("weak", margin, found, compared=compared)
 
 
 def _pull_frequency(update: Update, weight: float) -> float:
@@ -317,7 +394,8 @@ def _steps_out_of_corner(update: Update, depth: float, cap: int = 100_000) -> in
 
 N_FORWARD = 250
 WEIGHTS = (1.0, 5.0)
-FAST = 0.1
+FASTEST, SLOW = "least n' / n of the two weights", 1.0
+SLOWEST, FAST = "largest n' / n of the two weights", 0.1
 
 
 @_column(
@@ -336,11 +414,12 @@ def _unlearning(update: Update) -> Entry:
     least, most = min(counts) / N_FORWARD, max(counts) / N_FORWARD
     each = " and ".join(f"{n} at weight {w:g}" for n, w in zip(counts, WEIGHTS, strict=True))
     found = f"{N_FORWARD} steps are undone in {each}."
-    if least >= 1.0:
-        return Entry("slow", least - 1.0, found)
+    if least >= SLOW:
+        return Entry("slow", least - SLOW, found, compared={FASTEST: least})
+    compared = {FASTEST: least, SLOWEST: most}
     if most <= FAST:
-        return Entry("fast", FAST - most, found)
-    return Entry("between", min(1.0 - least, most - FAST), found)
+        return Entry("fast", FAST - most, found, compared=compared)
+    return Entry("between", min(SLOW - least, most - FAST), found, compared=compared)
 
 
 def _count_undoing_steps(update: Update, weight: float) -> int:
@@ -356,7 +435,8 @@ def _count_undoing_steps(update: Update, weight: float) -> int:
 
 _SAMPLES = np.array([[1.0, 3.0], [1.0, 0.0]])
 _CHANCES = np.array([0.4, 0.6])
-BIAS = 1e-9
+OFF, BIAS = "bias of a sampled step, in units of the weight", 1e-9
+ENDS, AHEAD = "least final probability of the better action", 0.5
 RUNS, DRAWS = 40, 20_000
 
 
@@ -379,12 +459,14 @@ def _stochastic(update: Update) -> Entry:
         f"The mean step with sampled values is off by {size if bias > 1e-12 else 'rounding alone'};"
         f" in each of {RUNS} runs the better action ends with probability {_probability(best)}."
     )
-    if bias <= BIAS and best > 0.5:
-        return Entry("yes", best - 0.5, found)
-    if best <= 0.5:
-        return Entry("no", 0.5 - best, found)
+    compared = {OFF: bias, ENDS: best}
+    if bias <= BIAS and best > AHEAD:
+        return Entry("yes", best - AHEAD, found, compared=compared)
+    if best <= AHEAD:
+        return Entry("no", AHEAD - best, found, compared=compared)
     words = "sampled values of all actions and weights that obey Robbins and Monro"
-    return Entry("no", bias - BIAS, found, (ExceptionalCase(words, "yes", best - 0.5),))
+    exceptions = (ExceptionalCase(words, "yes", best - AHEAD),)
+    return Entry("no", bias - BIAS, found, exceptions, compared=compared)
 
 
 def _probability(least: float) -> str:
@@ -416,6 +498,7 @@ def _final_probability(update: Update) -> float:
 # Deep implementation
 
 TASKS, STATES, FEATURES = 4, 12, 6
+LEARNT, HALF = "least final probability of a best action", 0.5
 N_WRONG, N_RIGHT, STEP_SIZE = 200, 4000, 0.05
 FIT_WEIGHT = 5.0
 
@@ -428,7 +511,9 @@ FIT_WEIGHT = 5.0
     "through the projection where the policy is a point of the simplex: "
     f"{N_WRONG} steps of size {STEP_SIZE} with opposite values, then {N_RIGHT} with the right "
     f"ones, on {TASKS} tasks. (The gradient through the projection is that of sparsemax. So DI has "
-    f"a second way: its scores are fitted before the projection, with weight {FIT_WEIGHT:g}.)",
+    f"a second way: its scores are fitted before the projection, with weight {FIT_WEIGHT:g}. The "
+    "direction of NPG is no direction of single states: it is the least-squares fit of the "
+    "advantages by the centred features.)",
     {
         "yes": "the best action ends with more than half of the probability at every state",
         "no": "it does not",
@@ -441,8 +526,7 @@ def _deep(update: Update) -> Entry:
     weights = np.full((TASKS, FEATURES, 3), outputs)
     for values, n_steps in ((1.0 - q, N_WRONG), (q, N_RIGHT)):
         for _ in range(n_steps):
-            step = _direction(update, features @ weights, values)
-            weights = weights + STEP_SIZE * np.swapaxes(features, 1, 2) @ step
+            weights = weights + STEP_SIZE * _weight_step(update, features, weights, values)
     least, failed = _least_best(_policy_of_outputs(update, features @ weights), q)
     if failed:  # the last digits of `least` depend on the processor if outputs cross zero
         least = round(least, 3)
@@ -451,15 +535,16 @@ def _deep(update: Update) -> Entry:
         found = f"with probability {_probability(least)} at all {STATES} states of {TASKS} tasks"
     fitted = _least_best(_fitted_policy(features, q), q)[0] if isinstance(update, Direct) else 0.0
     words = "scores fitted before the projection"
-    exceptions = (ExceptionalCase(words, "yes", fitted - 0.5),) if failed and fitted > 0.5 else ()
+    exceptions = (ExceptionalCase(words, "yes", fitted - HALF),) if failed and fitted > HALF else ()
     entry = "no" if failed else "yes"
-    return Entry(entry, abs(least - 0.5), f"The best action ends {found}.", exceptions)
+    found = f"The best action ends {found}."
+    return Entry(entry, abs(least - HALF), found, exceptions, compared={LEARNT: least})
 
 
 def _least_best(pi: Floats, q: Floats) -> tuple[float, int]:
     """Return the smallest best-action probability, and the number of tasks with one at most 1/2."""
     best = np.take_along_axis(pi, q.argmax(axis=2)[..., np.newaxis], axis=2)[..., 0]
-    return float(best.min()), int(np.count_nonzero(best.min(axis=1) <= 0.5))
+    return float(best.min()), int(np.count_nonzero(best.min(axis=1) <= HALF))
 
 
 def _fitted_policy(features: Floats, q: Floats) -> Floats:
@@ -493,6 +578,17 @@ def _policy_of_outputs(update: Update, outputs: Floats) -> Floats:
     )
 
 
+def _weight_step(update: Update, features: Floats, weights: Floats, q: Floats) -> Floats:
+    """Return the direction of the weights of linear scores, with the shape of the weights."""
+    if isinstance(update, NaturalPolicyGradient):
+        columns = features[:, :, np.newaxis, :, np.newaxis] * np.eye(3)[:, np.newaxis, :]
+        derivatives = columns.reshape(*features.shape[:2], 3, -1)
+        pi = update.policy(features @ weights)
+        fits = [compatible_direction(*task) for task in zip(derivatives, pi, q, strict=True)]
+        return np.stack(fits).reshape(weights.shape)
+    return np.swapaxes(features, 1, 2) @ _direction(update, features @ weights, q)
+
+
 def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
     """Return the update's direction in the outputs; DI uses the gradient of sparsemax."""
     if update.parametrization != "direct":
@@ -500,3 +596,18 @@ def _direction(update: Update, outputs: Floats, q: Floats) -> Floats:
     support = project_simplex(outputs) > 0.0
     mean = np.sum(q * support, axis=-1, keepdims=True) / support.sum(axis=-1, keepdims=True)
     return np.where(support, q - mean, 0.0)
+
+
+THRESHOLDS: dict[tuple[str, str], float] = {
+    ("convergence", STALLS): STALL_RATIO,
+    ("rates", ARRIVES): ARRIVED,
+    ("rates", FALLS): SLOPE,
+    ("gravity-well", PULL): PULL_THRESHOLD,
+    ("gravity-well", ESCAPE): ESCAPE_EXPONENT,
+    ("unlearning", SLOWEST): FAST,
+    ("unlearning", FASTEST): SLOW,
+    ("stochastic", OFF): BIAS,
+    ("stochastic", ENDS): AHEAD,
+    ("deep", LEARNT): HALF,
+}
+"""The thresholds of the criteria, by column and by what is compared with them."""

@@ -70,7 +70,7 @@ from pu_lib.two_action_dynamics import (
     parse_problem,
     require_count,
 )
-from pu_lib.updates import Update
+from pu_lib.updates import Update, as_update
 
 MAX_STEPS = 2_000_000
 """The largest number of updates to perform one by one, which takes a few seconds."""
@@ -575,6 +575,19 @@ def count_direct_decaying(n: int, problem: TwoActionProblem, strict: bool) -> in
             return m
         excess -= size * arb(n + m + 1).rsqrt()
     raise AssertionError("unreachable: the weights do not sum to a finite number")
+
+
+def steps_to_half(update: str | Update, probability: float, weight: float = 1.0) -> int:
+    """Return the number of steps that take the worse of two actions to probability 1/2 or less.
+
+    The gap of the values is 1. Parameters are those that `Update.parameters` returns for the
+    initial policy, and the steps are computed in floats.
+    """
+    chosen, steps = as_update(update), 0
+    theta = chosen.parameters([probability, 1.0 - probability])
+    while chosen.policy(theta)[0] > 0.5 + 1e-12:  # rounding may miss one half by a few ulp
+        theta, steps = chosen.step(theta, [0.0, 1.0], weight), steps + 1
+    return steps
 
 
 def path(

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from flint import arb, ctx
+from flint import arb
 
 from pu_lib import sparse
 from pu_lib.arrays import Floats
@@ -39,6 +39,7 @@ from pu_lib.chapters.updates.quantities import (
     halving_times,
     large_weight_limit,
     middle_line,
+    mixture_share,
     softmax_gradient,
     softmax_of,
     softmax_step,
@@ -46,6 +47,7 @@ from pu_lib.chapters.updates.quantities import (
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import random_mdp
+from pu_lib.exact import precision
 from pu_lib.formatting import format_number
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import follow
@@ -593,7 +595,7 @@ def library_computes_the_steps(
                 expected = np.array(projected(theta.tolist(), q.tolist(), w))
                 size = 1.0 + 1e-3 * w * np.abs(q).max()  # the difference of values is rounded
             else:
-                with ctx.workprec(200):
+                with precision(200):
                     formula = modified if name == "mce" else update.name
                     options = dict(update.options)
                     if update.name == "pg-es" and escort_factor:
@@ -613,7 +615,7 @@ def library_computes_the_steps(
 @check("book:library-counts", wrong={"CE moves as DI": {"cross_entropy": "di"}})
 def library_counts_with_the_steps(compare: Recorder, cross_entropy: str = "ce") -> None:
     """The exact processes of two actions, which count updates, follow the formulas."""
-    with ctx.workprec(200):
+    with precision(200):
         for name in ("pg-sm", "pg-es", "di", "ce", "mce"):
             for weight in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 5)):
                 problem = parse_problem(name, weight)
@@ -694,3 +696,35 @@ def library_solves_processes(compare: Recorder, more_discount: float = 0.0) -> N
             _compare_with_zero(
                 compare, f"relative error of {quantity}", (given - expected) / scale, {"draw": draw}
             )
+
+
+@check(
+    "sec:updates/related",
+    wrong={
+        "CE in place of MCE": {"update": "ce"},
+        "PG-SM in place of MCE": {"update": "pg-sm"},
+        "w(1 - p) in place of |A|/(|A| - 1) w(1 - p)": {"factor": lambda n: 1.0},
+    },
+)
+def modified_cross_entropy_mixes_with_the_greedy_policy(
+    compare: Recorder,
+    update: str = "mce",
+    factor: Callable[[int], float] = lambda n: n / (n - 1),
+) -> None:
+    """A step of MCE is the mixture of the policy with the greedy policy, with the share alpha.
+
+    The two policies are compared at weights from 1e-6 to 1e6 with 2 to 9 actions, and so are the
+    factors by which they multiply the other actions, which the smallest weights hardly change.
+    """
+    rng, rule = np.random.default_rng(7), as_update(update)
+    for draw in range(600):
+        n, weight = 2 + draw % 8, 10.0 ** rng.uniform(-6, 6)
+        theta = rng.uniform(0.0, 4.0) * rng.standard_normal(n)
+        best = int(rng.integers(n))
+        pi, after = softmax(theta), rule.policy(rule.step(theta, np.eye(n)[best], weight))
+        share = mixture_share(pi[best], factor(n) * weight * (1.0 - pi[best]))
+        mixture = (1.0 - share) * pi + share * np.eye(n)[best]
+        at = {"actions": n, "weight": weight, "draw": draw}
+        _compare_with_zero(compare, "error of the mixture", after - mixture, at)
+        lost = np.delete(after / pi, best) - (1.0 - share)
+        _compare_with_zero(compare, "error of the factor of other actions", lost, at)

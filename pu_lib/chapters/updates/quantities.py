@@ -49,6 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
+from pu_lib.claims.formulas import exp, formula
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import (
     EscortPolicyGradient,
@@ -253,3 +254,16 @@ def halving_times(masses: Floats) -> Floats:
     """
     levels = -np.log2(masses[masses > 0.0] / masses[0])
     return np.diff(np.interp(np.arange(np.floor(levels[-1]) + 1), levels, np.arange(len(levels))))
+
+
+# MCE as a mixture with the greedy policy
+
+
+@formula
+def mixture_share(greedy: Any, exponent: Any) -> Any:
+    """Return the share of the greedy policy in the mixture that a step of MCE makes.
+
+    `greedy` is the probability of the greedy action before the step, and `exponent` is by how much
+    the step raises its log-odds.
+    """
+    return greedy * (1 - exp(-exponent)) / (greedy + (1 - greedy) * exp(-exponent))

@@ -50,7 +50,6 @@ from pu_lib.two_action_dynamics import OutOfReach
 __all__ = [
     "CountedFloat",
     "TsallisDescent",
-    "compatible_direction",
     "cost",
     "escape_bounds",
     "family_count",
@@ -244,24 +243,6 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     if not high < math.inf:
         raise ValueError("weight: the bounds leave the range of floats.")
     return math.ceil(low), math.ceil(high)
-
-
-# Function approximation
-
-
-def compatible_direction(features: ArrayLike, pi: ArrayLike, q: ArrayLike) -> Floats:
-    r"""Return the natural gradient of :math:`\sum_a\pi(a)q(a)` for scores :math:`X u`.
-
-    The natural gradient is :math:`F^+g` with :math:`F = X^\top(\mathrm{diag}\,\pi-\pi\pi^\top)X`
-    and the gradient :math:`g = X^\top(\pi\cdot\mathrm{adv})`. It is computed as the minimum-norm
-    least-squares fit of the centred features, with one row per action, to the advantages, weighted
-    by the policy.
-    """
-    X, p = np.asarray(features, dtype=np.float64), np.asarray(pi, dtype=np.float64)
-    values, root = np.asarray(q, dtype=np.float64), np.sqrt(p)
-    # The condition number of this least-squares problem is the square root of that number of F.
-    centred, gains = root[:, np.newaxis] * (X - p @ X), root * (values - p @ values)
-    return np.asarray(np.linalg.lstsq(centred, gains)[0])
 
 
 # What a step costs

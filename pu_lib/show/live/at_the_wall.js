@@ -39,7 +39,7 @@ function render({ model, el }) {
     const n = get("n");
     const now = `After ${plural(n, "update")} a₁ has ${paths.sparsemax[n].toFixed(stuck() ? 2 : 3)} under sparsemax and ${labels.di}`;
     const text = stuck()
-      ? `${asked.judge(["di"])}${now}: the wall. ${labels.di} is back at one half after ${plural(back("di"), "update")}, ${labels.mce} after ${back("mce")}. Sparsemax never moves again: its gradient is zero there.`
+      ? `${asked.judge(["di"], `Both reach the wall, but only ${labels.di} can step back from it.`)}${now}: the wall. ${labels.di} is back at one half after ${plural(back("di"), "update")}, ${labels.mce} after ${back("mce")}. Sparsemax never moves again: its gradient is zero there.`
       : `${now}: they have not reached the wall. They walk home together, in ${plural(back("di"), "update")}; ${labels.mce} needs ${back("mce")}. ${
         asked.guess() ? "Now raise n." : "Make a guess, then raise n."}`;
     if (words.textContent !== text) words.textContent = text;

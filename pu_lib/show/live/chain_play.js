@@ -129,10 +129,12 @@ function render({ model, el }) {
 
   function say() {
     const [first, second] = played();
+    const won = winner(first, second);
+    const verdict = won.length ? asked.judge(won, "The winner is whoever corrects the first states sooner, not whoever goes less far wrong.") : "";
     let text = `After ${plural(now, "update")}: ${told(first)}`;
     if (first !== second) text += ` ${told(second)}`;
     if (now === 0) text = `Before the first update both policies toss a coin in each state. Then jumping is the better action in ${jumpers(first)} of the ${last} states. ${asked.guess() ? "Press" : "Make a guess, then press"} Play.`;
-    else if (now === end) text = `${asked.judge(winner(first, second))}${arrival(first)}${first === second ? "" : ` ${arrival(second)}`}`;
+    else if (now === end) text = `${verdict}${arrival(first)}${first === second ? "" : ` ${arrival(second)}`}`;
     if (words.textContent !== text) words.textContent = text;
   }
 

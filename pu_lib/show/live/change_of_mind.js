@@ -147,7 +147,7 @@ function render({ model, el }) {
     if (!guess) return story;
     return first[1].includes(guess)
       ? `Your guess, ${labels[guess]}, was right. ${story}`
-      : `Your guess was ${labels[guess]}, but ${story}`;
+      : `Not quite: your guess was ${labels[guess]}. ${story}`;
   }
 
   // With two actions CE and MCE are one update: their two tracks never differ.

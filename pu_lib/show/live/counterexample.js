@@ -50,7 +50,7 @@ function render({ model, el }) {
     const over = harmful.length
       ? `${labels.ce} lowers it from θ₁ = ${harmful[0].toFixed(1)} on, at worst by ${brief(-most)}, at θ₁ = ${TOPS[changes.ce.indexOf(most)].toFixed(1)}.`
       : `With q(a₁) = ${get("first").toFixed(2)} and this step size no θ₁ makes ${labels.ce} lower it.`;
-    const verdict = get("first") === printed ? "" : asked.judge(["nothing"]);
+    const verdict = get("first") === printed ? "" : asked.judge(["nothing"], `${labels.ce} takes most from the likeliest action. That does harm only if this action is nearly as good as the best one.`);
     const next = get("first") === printed
       ? ` ${asked.guess() ? "Now lower q(a₁)" : "Make a guess, then lower q(a₁)"}.` : "";
     const text = `${verdict}${here} ${over}${next}`;

@@ -164,7 +164,7 @@ function render({ model, el }) {
       const [kind, ended] = arrived ? ["best", "the policy is at the optimum, or close to it"]
         : same ? ["same", "all parameters are what they were before step 1, and the same eight steps follow for ever"]
           : ["closer", "the parameters have moved on from where they were before step 1"];
-      text = `${get("update") === "ce" ? asked.judge([kind]) : ""}After the eight steps, under ${name}, ${ended}. ${s_(0)} is worth ${value(v[0])}, and could be worth ${value(best.v[0])}.`;
+      text = `${get("update") === "ce" ? asked.judge([kind], "Each step moves towards the best action of its state, but it changes which action is best in other states.") : ""}After the eight steps, under ${name}, ${ended}. ${s_(0)} is worth ${value(v[0])}, and could be worth ${value(best.v[0])}.`;
     } else {
       const gone = topOf(before) === topOf(after) ? `${a_(topOf(after))} stays on top` : `${a_(topOf(after))} takes the place of ${a_(topOf(before))} on top`;
       const fault = mistaken(frame)

@@ -129,7 +129,7 @@ function render({ model, el }) {
     const [old, extra] = [before.steps, names.map((name, i) => solved(name) - before.steps[i])];
     const right = extra[0] >= old[0] ? "all" : 2 * extra[0] >= old[0] ? "half" : "few";
     const last = foil(names);
-    return `${asked.judge([right])}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
+    return `${asked.judge([right], "While the new state waits for the others it learns the wrong action, and must then unlearn it.")}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
       plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old[names.indexOf(last)])}. `;
   }
 

@@ -8,6 +8,7 @@ function render({ model, el }) {
   const { get, put } = attributes(model);
   const labels = get("labels");
   const tone = get("colours").mce;
+  const reason = "The weights need an infinite sum, and it is infinite up to x = 1.";
   let tried = false; // whether the reader has moved the exponent
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question(`Weights that fade like 1/tˣ. Up to which x does ${labels.mce} still get to the best action?`,
@@ -45,10 +46,10 @@ function render({ model, el }) {
     } else if (x > 1) {
       const rest = (get("eta") * END ** (1 - x)) / (x - 1);
       const floor = (1 - 1 / ACTIONS) * Math.exp((-ACTIONS / (ACTIONS - 1)) * (spent + rest));
-      text = `${asked.judge(["one"])}x = ${x.toFixed(2)}: a million weights add up to ${brief(spent)}, and all that follow to at most ${brief(rest)} more. So the worse actions keep ${
+      text = `${asked.judge(["one"], reason)}x = ${x.toFixed(2)}: a million weights add up to ${brief(spent)}, and all that follow to at most ${brief(rest)} more. So the worse actions keep ${
         floor > 1e-9 ? `at least ${brief(floor)}` : "a positive share, tiny as it may be,"} for ever; now they have ${brief(mass)}.`;
     } else {
-      text = `${asked.judge(["one"])}x = ${x.toFixed(2)}: the weights add up without end, so that the worse actions do lose everything. After a million updates the weights have come to ${brief(spent)}, and ${brief(mass)} is left.${
+      text = `${asked.judge(["one"], reason)}x = ${x.toFixed(2)}: the weights add up without end, so that the worse actions do lose everything. After a million updates the weights have come to ${brief(spent)}, and ${brief(mass)} is left.${
         x > 0.99 ? " It gets there, but ever more slowly: in the end, to halve what is left, the number of updates has to be squared." : ""}`;
     }
     if (words.textContent !== text) words.textContent = text;

@@ -58,7 +58,7 @@ function render({ model, el }) {
     if (!tried) {
       text = `${weights} and the fit before the projection, ${told("before")}. ${asked.guess() ? "Now move the fit, and let the weights grow." : "Make a guess, then move the fit, and let the weights grow."}`;
     } else {
-      text = `${arrived ? asked.judge(["before"]) : ""}${weights} and the fit before the projection, ${told("before")}; with the fit after it, ${told("after")}. ${arrived
+      text = `${arrived ? asked.judge(["before"], "Only the target before the projection is linear, so that the model can fit it.") : ""}${weights} and the fit before the projection, ${told("before")}; with the fit after it, ${told("after")}. ${arrived
         ? "There the target is cut off at the edges of the simplex, and the linear model cannot match it, whatever the weight."
         : x > 1 ? "Let the weights grow faster." : "Now let the weights grow."}`;
     }

@@ -10,12 +10,19 @@ function render({ model, el }) {
   const colours = get("colours");
   const sure = get("sure");
   const percent = (x) => `${Math.round(100 * x)} %`;
-  const control = slider("a₁ wins", 0.05, 0.95, 0.01, get("odds"), percent, (x) => put({ odds: x }));
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const greedy = spoken(names.filter((name) => ["ce", "mce"].includes(name)).map((name) => labels[name]));
+  const start = get("odds");
+  const asked = question(`a₁ pays 1 in ${percent(start)} of the tries, a₂ pays ${sure} every time. Each step sees one sample of both. Which updates move towards the better action on average?`,
+    [["all", "all of them"], ["mean", `all but ${greedy}`], ["greedy", `only ${greedy}`], ["none", "none of them"]], () => draw());
+  const control = slider("a₁ wins", 0.05, 0.95, 0.01, start, percent, (x) => {
+    asked.reveal();
+    put({ odds: x });
+  });
   const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
-  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones. Both: the change of θ₁ − θ₂ in one step of weight ½ from the uniform policy, under PG-ES from the parameters (1, 1).");
-  frame(el, "noise", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
+  frame(el, "noise", asked.box, html("div", { class: "pu-live-bar" }, control.row), key, room, words);
   const odds = () => Math.round(100 * get("odds")) / 100;
   const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
 
@@ -30,7 +37,7 @@ function render({ model, el }) {
       const y = ROW * i + 19;
       const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
       svg("text", { x: 0, y: y + 5, "font-weight": 600 }, row, labels[name]);
-      if (Math.abs(mean) > 1e-12) arrow(row, middle, y, middle + unit * mean, {});
+      if (asked.open() && Math.abs(mean) > 1e-12) arrow(row, middle, y, middle + unit * mean, {});
       svg("circle", { cx: middle + unit * exact, cy: y, r: 7.5, class: "pu-live-ring" }, row);
     });
     ruler(picture, middle, unit, bottom, [-0.5, -0.25, 0, 0.25, 0.5]);
@@ -41,11 +48,17 @@ function render({ model, el }) {
   function draw() {
     control.set(get("odds"));
     redraw();
+    if (!asked.open()) {
+      words.textContent = "Each ring is the step for the expected values. Make a guess, and the mean of the sampled steps appears.";
+      return;
+    }
     const better = odds() === sure ? "The two actions are equally good" : `On average ${odds() > sure ? "a₁" : "a₂"} is better`;
     const wrong = found().filter(([, exact, mean]) => odds() !== sure && exact * mean < -1e-12).map(([name]) => labels[name]);
     const biased = found().filter(([, exact, mean]) => Math.abs(exact - mean) > 1e-12).map(([name]) => labels[name]);
     const fair = names.map((name) => labels[name]).filter((name) => !biased.includes(name));
-    words.textContent = `a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. From the uniform policy ${spoken(fair)} step on average as the expected values ask. ${
+    const right = wrong.length === 0 ? "all" : wrong.length === names.length ? "none" : "mean";
+    const verdict = odds() === start ? asked.judge([right], "What decides is whether an update uses the size of the sampled values, or only which of them is larger.") : "";
+    words.textContent = `${verdict}a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. From the uniform policy ${spoken(fair)} step on average as the expected values ask. ${
       biased.length === 0 ? "" : wrong.length
         ? `${spoken(wrong)} follow the winner of each sample, and go the wrong way.`
         : `${spoken(biased)} follow the winner of each sample, and miss the ring.`}`;

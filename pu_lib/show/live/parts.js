@@ -67,11 +67,19 @@ function button(text, action, kind = "") {
   return node;
 }
 
-// A question that comes before the figure, with an answer to choose. `judge` says how the guess fared
-// once the answer is known, and nothing to who made none.
+// A question above the figure, with answers to choose from. `judge` compares the guess with the
+// right answers, and gives the reason if the guess is wrong; without a guess it says nothing.
+// `open` is true once the figure may show the answer: after a guess, after `reveal`, and on paper.
 function question(words, options, answered = () => {}) {
   const name = `pu-guess-${Math.random().toString(36).slice(2)}`;
   let guess = null;
+  let revealed = false;
+  let printed = false;
+  const print = (now) => () => {
+    printed = now;
+    answered();
+  };
+  onPaper(print(true), print(false));
   const choices = options.map(([key, text, tone]) => {
     const radio = html("input", { type: "radio", name, value: `${key}` });
     radio.addEventListener("change", () => {
@@ -93,11 +101,13 @@ function question(words, options, answered = () => {}) {
       guess = null;
       box.querySelectorAll("input").forEach((radio) => { radio.checked = false; });
     },
-    judge(right) {
+    open: () => revealed || printed || guess !== null,
+    reveal() { revealed = true; },
+    judge(right, reason = "") {
       if (guess === null) return "";
       return right.includes(guess)
         ? `Your guess, “${called(guess)}”, was right. `
-        : `You guessed “${called(guess)}”. `;
+        : `Not quite: you guessed “${called(guess)}”. ${reason}${reason && " "}`;
     },
   };
 }

@@ -9,15 +9,26 @@ function render({ model, el }) {
   const labels = get("labels");
   const colours = get("colours");
   const weight = get("weight");
-  const control = slider("value of a₁", 0.5, 0.99, 0.01, get("value"), (x) => x.toFixed(2), (x) => put({ value: x }));
-  const presets = get("presets").map(([text, given]) => button(text, () => put(given), "pu-live-small"));
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  let setting = ""; // the setting at which the reader made the guess
+  const asked = question("a₁, the likeliest action, is nearly as good as a₂, the best one. Which update lowers the value of the policy in its next step?",
+    [...names.map((name) => [name, labels[name], colours[name]]), ["none", "none of them"]], (guess) => {
+      if (guess) setting = here();
+      draw();
+    });
+  const change = (given) => {
+    asked.reveal();
+    put(given);
+  };
+  const control = slider("value of a₁", 0.5, 0.99, 0.01, get("value"), (x) => x.toFixed(2), (x) => change({ value: x }));
+  const presets = get("presets").map(([text, given]) => button(text, () => change(given), "pu-live-small"));
   const picture = svg("svg", { height: ROW * (names.length + 1) + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
-  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const key = html("p", { class: "pu-live-key" });
-  frame(el, "price", html("div", { class: "pu-live-bar" }, ...presets),
+  frame(el, "price", asked.box, html("div", { class: "pu-live-bar" }, ...presets),
     html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
+  const here = () => JSON.stringify([get("value"), get("policy")]);
   const q = () => [Math.round(100 * get("value")) / 100, 1, 0];
   const found = (name) => oneStep(name, get("policy"), q(), weight);
   // three decimals, or one digit and its power of ten where these would be zeros
@@ -53,9 +64,9 @@ function render({ model, el }) {
       svg("text", { x: left + at * (right - left), y: 13, "text-anchor": at === 1 ? "end" : "middle", class: "pu-live-faint" }, picture, text));
     svg("text", { x: width, y: 13, "text-anchor": "end", class: "pu-live-faint" }, picture, "value");
     row("before", pi, worth(pi), 0, "transparent");
-    names.forEach((name, i) => {
-      const { after, change } = found(name);
-      row(labels[name], after, signed(change), i + 1, colours[name], change < 0);
+    names.filter(asked.open).forEach((name, i) => {
+      const { after, change: gain } = found(name);
+      row(labels[name], after, signed(gain), i + 1, colours[name], gain < 0);
     });
   });
 
@@ -63,11 +74,17 @@ function render({ model, el }) {
     control.set(get("value"));
     key.textContent = `Each bar is a policy over three actions; a₂ is worth 1, a₃ nothing. Start: ${triple(get("policy"))}, for PG-ES with parameters of norm √3. One step of weight ${weight}.`;
     redraw();
+    if (!asked.open()) {
+      words.textContent = "Make a guess, and the policies after one step appear.";
+      return;
+    }
     const lower = names.filter((name) => found(name).change < -1e-12);
     const say = (name) => `${labels[name]} lowers the value from ${apart([get("policy"), found(name).after], worth).join(" to ")}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${short(get("policy")[2])} to ${short(found(name).after[2])}`;
+    const verdict = setting !== here() ? ""
+      : asked.judge(lower.length ? lower : ["none"], lower.length ? `${spoken(lower.map((name) => labels[name]))} takes most from the likeliest action, however good it is.` : "");
     words.textContent = lower.length
-      ? `One step. ${spoken(lower.map(say))}. ${spoken(names.filter((name) => !lower.includes(name)).map((name) => labels[name]))} raise the value.`
-      : "One step. All five raise the value. Make a₁ better, and look at CE.";
+      ? `${verdict}One step. ${spoken(lower.map(say))}. ${spoken(names.filter((name) => !lower.includes(name)).map((name) => labels[name]))} raise the value.`
+      : `${verdict}One step. All of them raise the value. Make a₁ better, and look at CE.`;
   }
   ["value", "policy"].forEach((name) => model.on(`change:${name}`, later(draw)));
   draw();

@@ -56,7 +56,7 @@ function render({ model, el }) {
     if (now === 0) text = `All start at one half. ${asked.guess() ? "Press Play." : "Make a guess, then press Play."}`;
     else if (now < times.length - 1) text = `After ${plural(t, "sample")}, a₂ has ${spoken(found)}.`;
     else {
-      text = `${asked.judge([wins === 1 ? "all" : "greedy"])}After ${plural(t, "sample")}, a₂ has ${spoken(found)}. ${wins === 1
+      text = `${asked.judge([wins === 1 ? "all" : "greedy"], "What decides is whether an update uses the size of the sampled values, or only which of them is larger.")}After ${plural(t, "sample")}, a₂ has ${spoken(found)}. ${wins === 1
         ? "So little noise never makes a₂ look worse, and all find it."
         : `a₂ looks better in one sample out of four, and ${spoken(["ce", "mce"].map((name) => labels[name]))} end up playing it as often as it wins. The others follow the mean.`}${twins}`;
     }

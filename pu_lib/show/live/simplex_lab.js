@@ -173,8 +173,15 @@ function render({ model, el }) {
     if (!Number.isFinite(fastest)) return `No update gives ${spoken(best(aim()))} 95 % within ${digits(MOST)} steps. `;
     const told = rest.map(([count, group]) => (Number.isFinite(count)
       ? `${called(group)} took ${digits(count)}` : `${called(group)} had not arrived after ${digits(MOST)}`));
-    return `${asked.judge(leaders)}${called(leaders)} ${leaders.length > 1 ? "were" : "was"} the first at 95 %, after ${plural(fastest, "step")}${
+    return `${asked.judge(leaders, because(leaders[0]))}${called(leaders)} ${leaders.length > 1 ? "were" : "was"} the first at 95 %, after ${plural(fastest, "step")}${
       told.length ? `; ${spoken(told)}` : ""}. `;
+  }
+
+  // Why the fastest update is fast.
+  function because(leader) {
+    if (leader === "di") return `The steps of ${labels.di} keep their length up to the edge of the triangle.`;
+    if (["ce", "mce"].includes(leader)) return `A step of ${labels[leader]} is as long as the probability that the best action still lacks.`;
+    return "";
   }
 
   // Who had 95 % from the start, and has it no more.

@@ -8,13 +8,20 @@ function render({ model, el }) {
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
-  const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, get("policy"), (x) => x.toFixed(2),
-    (x) => put({ policy: x }));
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const listed = (list) => spoken(list.map((name) => labels[name]));
+  const greedy = names.filter((name) => ["ce", "mce"].includes(name));
+  const linear = names.filter((name) => !["ce", "mce", "di"].includes(name));
+  const asked = question("The values q change sign. Under which updates is the new step the old one turned round, at every policy?",
+    [["all", "all of them"], ["linear", listed(linear)], ["greedy", listed(greedy)], ["none", "none of them"]], () => draw());
+  const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, get("policy"), (x) => x.toFixed(2), (x) => {
+    asked.reveal();
+    put({ policy: x });
+  });
   const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
-  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q = (1, 0). Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero. Lengths: the change of θ₁ − θ₂ in one step of weight ½, under PG-ES from parameters of norm √2.");
-  frame(el, "symmetry", html("div", { class: "pu-live-bar" }, control.row), key, room, words);
+  frame(el, "symmetry", asked.box, html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
   const found = () => names.map((name) => [name, mirror(name, get("policy"), WEIGHT)]);
   const isZero = (steps) => Math.abs(steps[0] + steps[1]) < 1e-12;
@@ -34,6 +41,7 @@ function render({ model, el }) {
       if (i) svg("line", { x1: 0, x2: width, y1: y - 22, y2: y - 22, class: "pu-live-grid" }, row);
       svg("text", { x: 0, y: y + 5, "font-weight": 600 }, row, labels[name]);
       arrow(row, middle, y - 9, middle + unit * away, {});
+      if (!asked.open()) return;
       arrow(row, middle, y + 3, middle + unit * home, {});
       const rest = unit * (away + home);
       if (isZero(steps)) svg("circle", { cx: middle, cy: y + 15, r: 3.5, class: "pu-live-rest" }, row);
@@ -56,7 +64,12 @@ function render({ model, el }) {
       (name) => mirror(name, get("policy"), WEIGHT).map((x) => Math.abs(x).toFixed(2)).join(" against "),
       () => 0);
     const x = get("policy");
-    words.textContent = `At π(a₁) = ${x.toFixed(2)}, under ${spoken(cancel)} the step for −q is exactly the step for q turned round. ${
+    if (!asked.open()) {
+      words.textContent = `At π(a₁) = ${x.toFixed(2)} each arrow is the step for q. Make a guess, and the step for −q appears below it.`;
+      return;
+    }
+    const reason = `Only under ${listed(linear)} is the step linear in the values.`;
+    words.textContent = `${asked.judge(["linear"], reason)}At π(a₁) = ${x.toFixed(2)}, under ${spoken(cancel)} the step for −q is exactly the step for q turned round. ${
       others.length
         ? `Not so under ${spoken(others.map(([steps, group]) => `${spoken(group.map((name) => labels[name]))} (${steps})`))}.`
         : "Here, and only here, CE and MCE cancel too."}`;

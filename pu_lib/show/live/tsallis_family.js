@@ -49,7 +49,7 @@ function render({ model, el }) {
     let text;
     if (!tried) text = `${setting}: every step back takes off what one step out has added, so that n′\u00a0=\u00a0n. ${asked.guess() ? "Now move α." : "Make a guess, then move α."}`;
     else if (most === MOST) text = `${setting}: n′\u00a0=\u00a0n, with any weight. No corner is in reach here: the log-odds go on and on, and have to come all the way back.`;
-    else text = `${asked.judge(["once"])}${setting}: ${plural(most, "update")} ${most === 1 ? "is" : "are"} enough to undo any number of them. The corner, where a₁ has everything, is ${
+    else text = `${asked.judge(["once"], "For every α above 1 the corner is a finite number of steps away.")}${setting}: ${plural(most, "update")} ${most === 1 ? "is" : "are"} enough to undo any number of them. The corner, where a₁ has everything, is ${
       plural(most, "step")} away, 1/((α − 1) w) rounded up, and no update goes beyond it.`;
     if (words.textContent !== text) words.textContent = text;
   }
