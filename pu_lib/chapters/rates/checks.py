@@ -225,7 +225,7 @@ def mass_times_weight_has_a_limit(
         for start, end in enumerate(scaled[-1]):
             compare.equal(
                 "product for growing weights, over its limit", float(end) / limit(n), 1,
-                tolerance=5e-3, limit="one, up to 1/200",
+                tolerance=1e-3, limit="one, up to 1/1000",
                 at={"actions": n, "start": start or "uniform"},
             )  # fmt: skip
         if n == 3:
