@@ -107,7 +107,7 @@ def test_thresholds_are_bracketed_by_the_numbers_that_decide(
     found = {(row.column, row.name): row for row in table.thresholds()}
     assert set(found) == set(table.THRESHOLDS)
     fall = found["rates", table.FALLS]
-    assert fall.value == 0.9
+    assert fall.value == 0.98
     assert fall.below is None
     assert fall.above is not None
     assert fall.above[1] in ("ce", "mce")
@@ -351,22 +351,38 @@ def test_direct_bias_matches_clipping() -> None:
 
 @pytest.mark.parametrize(
     ("power", "entry", "speed"),
-    [(1.0, "O(1/t)", "like $t^{-1.00}$."), (0.9, "slower", "like $t^{-0.90}$.")],
+    [
+        (1.0, "O(1/t)", "like $t^{-1.00}$ or faster."),
+        (0.97, "slower", "like $t^{-0.97}$ or faster."),
+        (0.91, "slower", "like $t^{-0.91}$ or faster."),
+    ],
 )
 def test_rate_entry_follows_from_the_exponent(
     power: float, entry: str, speed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaps = np.append(9.0, np.arange(1, table.STEPS + 1) ** -power)
     found = table._rates(along(gaps, monkeypatch))
-    assert (found.entry, found.margin) == (entry, pytest.approx(abs(power - 0.9), abs=1e-12))
+    assert (found.entry, found.margin) == (entry, pytest.approx(abs(power - 0.98), abs=1e-12))
     assert found.found.endswith(speed)
+
+
+def test_slowest_weight_decides_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the largest of the weights the gap falls like t^-1/2, with the others it is zero."""
+    times = np.arange(1, table.STEPS + 1)
+    slow = np.append(1.0, times**-0.5)
+    update = along(slow, monkeypatch)
+    slow_path = table.follow(update, table.BANDIT, 4.0, table.STEPS)
+    fast_path = np.tile([1.0, 0.0, 0.0], (table.STEPS + 1, 1))
+    monkeypatch.setattr(table, "follow", lambda *args: slow_path if args[2] == 4.0 else fast_path)
+    found = table._rates(update)
+    assert (found.entry, found.margin) == ("slower", pytest.approx(0.48))
 
 
 @pytest.mark.parametrize(
     ("steps", "entry", "margin", "words"),
     [
-        (1, "exact", 0.99, "The optimum is reached in 1 steps."),
-        (100, "exact", 0.0, "The optimum is reached in 100 steps."),
+        (1, "exact", 0.99, "The optimum is reached in 1 steps or fewer."),
+        (100, "exact", 0.0, "The optimum is reached in 100 steps or fewer."),
         (101, "O(1/t)", np.inf, "the gap falls faster than $t^{-10}$."),
         (1000, "O(1/t)", np.inf, "the gap falls faster than $t^{-10}$."),
     ],
