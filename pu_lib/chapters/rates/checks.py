@@ -340,11 +340,17 @@ def softmax_has_the_rate_of_mce(
 
 
 @cache  # The wrong variants use the same runs.
-def measured_exponent(update: Update, arms: tuple[float, ...] | None, n_steps: int) -> Exponent:
-    """Return the exponent of the gap at weight 1 on a bandit, or on a chain if `arms` is None."""
+def measured_exponent(
+    update: Update,
+    arms: tuple[float, ...] | None,
+    n_steps: int,
+    weight: float = 1.0,
+    policy0: tuple[float, ...] | None = None,
+) -> Exponent:
+    """Return the exponent of the gap on a bandit, or on a chain at weight 1 if `arms` is None."""
     times = log_times(n_steps)
     if arms is not None:
-        return exponent(times, bandit_gaps(update, arms, n_steps)[times])
+        return exponent(times, bandit_gaps(update, arms, n_steps, weight, policy0)[times])
     mdp = chain(4, discount=0.8)
     trajectory = run(mdp, update, n_steps, weighting="uniform")
     return exponent(times, (structure(mdp).v - trajectory.v[times]).max(axis=1))
@@ -360,13 +366,21 @@ def measured_exponent(update: Update, arms: tuple[float, ...] | None, n_steps: i
 def all_updates_have_first_order(
     compare: Recorder, exponents: Sequence[float] = (2.0, 4.0), exception: float = 1.5
 ) -> None:
-    """The gap is at most of order 1/t under every update, except under PG-ES with p < 2."""
+    """The gap is at most of order 1/t under every update, except under PG-ES with p < 2.
+
+    The bandit also has small and large weights, from the uniform policy and from an uneven one.
+    """
     updates = {label_of(name): as_update(name) for name in PAPER if name != "pg-es"}
     updates |= {f"PG-ES, p = {p:g}": make_update("pg-es", p=p) for p in exponents}
-    runs = [("bandit", (1.0, 0.6, 0.2), 2500), ("chain", None, 833)]
-    for (label, update), (domain, arms, n_steps) in product(updates.items(), runs):
-        fit = measured_exponent(update, arms, n_steps)
-        at = {"update": label, "domain": domain}
+    arms, uneven = (1.0, 0.6, 0.2), (0.1, 0.6, 0.3)
+    starts = product((0.3, 1.0, 4.0), (None, uneven))
+    for (label, update), (weight, policy0) in product(updates.items(), list(starts)):
+        fit = measured_exponent(update, arms, 2500, weight, policy0)
+        at = {"update": label, "domain": "bandit", "weight": weight, "start": policy0 or "uniform"}
+        compare.at_least("exponent", fit.value, FIRST_ORDER, limit="0.97", at=at)
+    for label, update in updates.items():
+        fit = measured_exponent(update, None, 833)
+        at = {"update": label, "domain": "chain", "weight": 1.0, "start": "uniform"}
         compare.at_least("exponent", fit.value, FIRST_ORDER, limit="0.97", at=at)
     fit = measured_exponent(make_update("pg-es", p=exception), (1.0, 0.0), 2500)
     at = {"update": f"PG-ES, p = {exception:g}", "domain": "two arms"}
@@ -378,8 +392,15 @@ def all_updates_have_first_order(
     wrong={"the limit for an exponent p that is larger by 0.05": {"shift": 0.05}},
 )
 def escort_below_two_has_a_limit(compare: Recorder, shift: float = 0.0) -> None:
-    """The mass times t^(p/2) converges to its limit under PG-ES with 1 < p < 2."""
+    """The mass times t^(p/2) is near its limit after 4000 steps for p from 1.2 to 1.6.
+
+    With other weights or p near 2 the product approaches the limit later. The check reports the
+    share of the limit that it has reached at p = 1.9.
+    """
     n_steps = 4000
+    late = bandit_masses(make_update("pg-es", p=1.9), (1.0, 0.0), n_steps)
+    share = float(late[-1]) * n_steps**0.95 / escort_limit(1.9)
+    compare.report(**{"share of the limit at p = 1.9": share})
     for p, weight in product((1.2, 1.4, 1.5, 1.6), (1.0, 2.0)):
         mass = bandit_masses(make_update("pg-es", p=p), (1.0, 0.0), n_steps, weight)
         scaled, limit = float(mass[-1]) * n_steps ** (p / 2.0), escort_limit(p + shift)

@@ -93,10 +93,16 @@ def batch_masses(
     return np.array(masses)
 
 
-def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Floats:
-    r"""Return the gaps :math:`\max_a q(a) - \sum_a \pi_t(a) q(a)` of a bandit at weight 1."""
+def bandit_gaps(
+    update: str | Update,
+    rewards: ArrayLike,
+    n_steps: int,
+    weight: float = 1.0,
+    policy0: ArrayLike | None = None,
+) -> Floats:
+    r"""Return the gaps :math:`\max_a q(a) - \sum_a \pi_t(a) q(a)` of a bandit."""
     q = np.asarray(rewards, dtype=np.float64)
-    policies = as_update(update).policy(follow(update, q, 1.0, n_steps))
+    policies = as_update(update).policy(follow(update, q, weight, n_steps, policy0=policy0))
     return np.asarray(policies @ (q.max() - q))
 
 
