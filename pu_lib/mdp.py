@@ -724,7 +724,8 @@ class FiniteMDP:
             iterations=found.evaluations,
             converged=found.converged,
             message=f"Modified policy iteration: {ending}; values within {bounds.error.max():.1e} "
-            f"of the optimal ones, {where}; {bounds.undecided} states with undecided ties.",
+            f"of the optimal ones, {where}, certified up to rounding; {bounds.undecided} states "
+            "with undecided ties.",
         )
 
     def _under(self, policy: Floats) -> tuple[Floats | scipy.sparse.csr_array, Floats]:
