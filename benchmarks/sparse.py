@@ -245,8 +245,7 @@ def main() -> None:
             f"{row['states']:9,} {row['process']:8} {row['method']:37} {row['seconds']:9.2g} "
             f"{ratio:>6} {row['peak_gb']:7.2f}"
         )
-    replace_file(PATH, json.dumps(rows, indent=1) + "
-")
+    replace_file(PATH, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
