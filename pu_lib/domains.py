@@ -36,7 +36,7 @@ from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse
@@ -55,6 +55,14 @@ from pu_lib.arrays import (
 from pu_lib.environments import from_gymnasium, make_environment
 from pu_lib.mdp import FiniteMDP
 from pu_lib.settings import did_you_mean, find_name, read_settings, write_settings
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    ProcessLike: TypeAlias = FiniteMDP | gymnasium.Env[Any, Any] | str | PathLike[str]
+    """The type of a process, or of an environment, a name or a path that stands for one."""
+else:
+    ProcessLike = object
 
 __all__ = [
     "DOMAINS",
@@ -506,7 +514,7 @@ def is_domain(text: str) -> bool:
     return True
 
 
-def as_process(process: Any) -> FiniteMDP:
+def as_process(process: ProcessLike) -> FiniteMDP:
     """Return the process that an environment, a name or a path stands for.
 
     Parameters
