@@ -107,7 +107,6 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.out,
             workers=arguments.workers,
             scheduler=arguments.scheduler,
-            progress=True,
             known=_known(arguments.known),
             adaptive=arguments.adaptive,
         )
