@@ -25,7 +25,7 @@ __all__ = ["performance", "reaches_threshold", "solve"]
 
 _MAX_SWEEPS = 100  # after this many sweeps elimination or BiCGSTAB decides
 _MAX_ELIMINATED = 500  # states; the time of elimination grows with their cube
-_MARGIN = 1e-12  # of performance, larger than rounding: bounds decide only beyond it
+_MARGIN = 1e-12  # relative to the threshold, larger than rounding: bounds decide only beyond it
 
 
 @compiled
@@ -185,14 +185,14 @@ def reaches_threshold(
     """
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if not acyclic:
-        reach = gamma / (1.0 - gamma)
+        reach, margin = gamma / (1.0 - gamma), _MARGIN * abs(threshold)
         for _ in range(_MAX_SWEEPS):
             up, down = _sweep(
                 pi, v, probability, successor, reward, gamma, order, actions, successors
             )
             estimate = _from_starts(v, starts, shares)
-            if estimate - reach * down > threshold + _MARGIN:
+            if estimate - reach * down > threshold + margin:
                 return True
-            if estimate + reach * up < threshold - _MARGIN:
+            if estimate + reach * up < threshold - margin:
                 return False
     return bool(threshold <= performance(pi, v, process, actions, successors))

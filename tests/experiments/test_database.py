@@ -296,10 +296,10 @@ SETTINGS = {"updates": ["ce"], "step_sizes": [0.1], "max_steps": 20_000}
 
 def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     machine(0.8)
-    assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 1
+    assert sweep("machine", tmp_path, runs=4, **SETTINGS).computed == 1
     before = read(tmp_path)
     machine(0.8)  # another function, the same process
-    assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 0
+    assert sweep("machine", tmp_path, runs=4, **SETTINGS).computed == 0
     machine(0.3)
     for runs in (4, 8):
         with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
@@ -308,7 +308,7 @@ def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     with pytest.raises(DatabaseError, match="name another directory, or give the process another"):
         sweep("machine", tmp_path, runs=4, **SETTINGS)
     assert_same(read(tmp_path), before)
-    assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS) == 1
+    assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS).computed == 1
 
 
 def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
@@ -382,9 +382,9 @@ def test_sweep_rejects_a_changed_drawn_domain_with_the_same_name(tmp_path):
 
     try:
         register(2)
-        assert sweep("drawn", tmp_path, runs=2, **SETTINGS) == 1
+        assert sweep("drawn", tmp_path, runs=2, **SETTINGS).computed == 1
         register(2)
-        assert sweep("drawn", tmp_path, runs=4, **SETTINGS) == 1
+        assert sweep("drawn", tmp_path, runs=4, **SETTINGS).computed == 1
         register(3)
         with pytest.raises(DatabaseError, match="when this was another process"):
             sweep("drawn", tmp_path, runs=6, **SETTINGS)
@@ -407,7 +407,7 @@ def test_sweep_rejects_a_changed_environment_with_the_same_id(tmp_path, monkeypa
     for reward in (1.0, 2.0):
         gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
         if reward == 1.0:
-            assert sweep("Own-v0", tmp_path, runs=2, **SETTINGS) == 1
+            assert sweep("Own-v0", tmp_path, runs=2, **SETTINGS).computed == 1
     with pytest.raises(DatabaseError, match="has runs of 'Own-v0' when this was another process"):
         sweep("Own-v0", tmp_path, runs=2, **SETTINGS)
 
