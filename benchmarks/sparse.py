@@ -8,7 +8,7 @@ Methods are timed in turn in one process, with one BLAS thread. The table gives 
 their ratios to the time of QuantEcon's modified policy iteration (epsilon 1e-6) or of SciPy's
 BiCGSTAB (rtol 1e-13), which are less exact. The time of a step of a race does not include
 evaluations; its ratio is to 100 states. Each peak is that of a separate process that loads the
-decision process from a file and calls the method. The book shows the recorded table.
+decision process from a file and calls the method (on Linux). The book shows the recorded table.
 """
 
 # ruff: noqa: E402 - threads are limited before NumPy is imported
@@ -22,7 +22,6 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -213,7 +212,9 @@ def peak(method: str, file: Path) -> float:
     else:
         process = FiniteMDP.load(file)
         methods(scipy.sparse.csr_array(process._matrix), process.rewards, file)[method]()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # from kilobytes
+    # `ru_maxrss` would include the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6  # from kilobytes
 
 
 def main() -> None:
