@@ -8,7 +8,7 @@ Methods are timed in turn in one process, with one BLAS thread. The table gives 
 their ratios to the time of QuantEcon's modified policy iteration (epsilon 1e-6) or of SciPy's
 BiCGSTAB (rtol 1e-13), which are less exact. The time of a step of a race does not include
 evaluations; its ratio is to 100 states. Each peak is that of a separate process that loads the
-decision process from a file and calls the method. The book shows the recorded table.
+decision process from a file and calls the method (on Linux). The book shows the recorded table.
 """
 
 # ruff: noqa: E402 - threads are limited before NumPy is imported
@@ -22,7 +22,6 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import argparse
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -41,7 +40,6 @@ from pu_lib import FiniteMDP, sparse
 from pu_lib.experiments import jekyll_hyde
 from pu_lib.experiments.options import SCHEMES
 from pu_lib.experiments.problem import make_problem
-from pu_lib.files import replace_file
 from pu_lib.show.sparse import PATH
 
 DISCOUNT = 0.99
@@ -214,9 +212,9 @@ def peak(method: str, file: Path) -> float:
     else:
         process = FiniteMDP.load(file)
         methods(scipy.sparse.csr_array(process._matrix), process.rewards, file)[method]()
-    # The maximum of `getrusage` includes the memory of the process that started this one.
-    (peak_kb,) = re.findall(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    return int(peak_kb) / 1e6
+    # `ru_maxrss` would include the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6  # from kilobytes
 
 
 def main() -> None:
@@ -245,7 +243,7 @@ def main() -> None:
             f"{row['states']:9,} {row['process']:8} {row['method']:37} {row['seconds']:9.2g} "
             f"{ratio:>6} {row['peak_gb']:7.2f}"
         )
-    replace_file(PATH, json.dumps(rows, indent=1) + "\n")
+    PATH.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
