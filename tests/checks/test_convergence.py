@@ -87,6 +87,22 @@ def test_structure_of_the_chain_with_a_tie_matches_hand_solution() -> None:
     assert facts.entered.tolist() == [False, True, True, True, False]
 
 
+def test_added_contested_start_is_not_entered() -> None:
+    """Both states pay 1 or 0, and the second one, worth 2, follows at a discount of 1/2."""
+    facts = cv.structure(cv.with_contested_start(cv.looping_bandit()))
+    assert facts.contested.tolist() == [True, True]
+    assert facts.entered.tolist() == [False, True]
+    np.testing.assert_allclose(facts.q, [[2.0, 1.0], [2.0, 1.0]])
+
+
+def test_necessity_check_refuses_an_idle_case_that_leaves_a_gap() -> None:
+    """The weight 2 in all leaves the second arm a probability of at least e^-4 / 2."""
+    check = checks.finite_sums_leave_a_gap
+    found = worst(check, idle={"loop": cv.looping_bandit()})
+    (idle,) = found["gap of q at the end where the state is not entered again"]
+    assert idle.slack < 1e-3 - np.exp(-4.0) / 2
+
+
 def test_states_after_an_uncontested_initial_state_are_contested() -> None:
     facts = cv.structure(cv.uncontested_start())
     assert not facts.contested[0]

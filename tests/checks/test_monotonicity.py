@@ -250,12 +250,32 @@ def test_decrease_with_many_actions_matches_hand_solution(n_actions):
 
 
 def test_tiny_certified_change_counts_as_zero():
-    assert checks._rises(arb(1e-45))
-    assert not checks._rises(arb(0))
-    assert not checks._rises(arb(0, 1e-41))
-    for open_or_down in (arb(0, 1e-39), arb(-1)):
-        with pytest.raises(Undecided, match="256 bits"):
-            checks._rises(open_or_down)
+    assert [checks._sign(x) for x in (arb(1e-45), arb(-1e-45), arb(0), arb(0, 1e-41))] == [
+        1,
+        -1,
+        0,
+        0,
+    ]
+    with pytest.raises(Undecided, match="256 bits"):
+        checks._sign(arb(0, 1e-39))
+
+
+def test_mdp_with_given_values_has_these_values():
+    rng = np.random.default_rng(0)
+    pi, q = rng.dirichlet(np.ones(3), size=4), rng.normal(size=(4, 3))
+    for discount in (0.0, 0.9):
+        found = mono.mdp_with_values(rng, pi, q, discount).evaluate(pi).q
+        np.testing.assert_allclose(found, q, atol=1e-12)
+
+
+def test_decrease_in_a_loop_is_that_of_one_state_over_one_minus_gamma():
+    """One state whose three actions lead back to it: the values add up along the loop."""
+    drop = mono.search_drop("ce", 3, 1.0, rounds=250)
+    loop = mono.mdp_with_values(np.random.default_rng(0), drop.policy[None], drop.q[None], 0.9)
+    new = UPDATES["ce"].step(np.log(drop.policy), drop.q, 1.0)
+    loss = float(loop.evaluate(drop.policy[None]).v[0] - loop.evaluate(softmax(new)[None]).v[0])
+    assert loss == pytest.approx(10 * drop.value, rel=1e-9)
+    assert 0.9999 < loss / (10 * mono.worst_drop_three(1.0)) < 1
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

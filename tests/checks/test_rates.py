@@ -1,11 +1,13 @@
 """Exponents, recursions, bounds and checks of rates against hand solutions."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.convergence.quantities import (
     instances,
     optimality_bounds,
@@ -17,7 +19,7 @@ from pu_lib.chapters.rates import quantities as rates
 from pu_lib.claims.recorder import Check, Comparison, Recorder
 from pu_lib.domains import bandit
 from pu_lib.trajectories import run
-from pu_lib.updates import UPDATES, make_update
+from pu_lib.updates import UPDATES, ModifiedCrossEntropy, make_update
 
 
 def recorded(check: Check, **arguments: Any) -> Recorder:
@@ -229,11 +231,36 @@ def test_regret_over_two_decades_matches_sums_of_masses(monkeypatch: pytest.Monk
 def test_limit_check_matches_independent_loop() -> None:
     """Two arms at weight 1: the log-odds grow by 2 / (1 + e^y), and (1 - pi) t tends to 1/2."""
     log_odds = 0.0
-    for _ in range(20_000):
+    for _ in range(5_000):
         log_odds += 2 / (1 + np.exp(log_odds))
     figures = recorded(checks.mass_times_weight_has_a_limit).figures
-    assert figures["product for 2 actions"] == pytest.approx(20_000 / (1 + np.exp(log_odds)))
+    assert figures["product for 2 actions"] == pytest.approx(5_000 / (1 + np.exp(log_odds)))
     assert rates.mass_limit(2) == 0.5
+
+
+@dataclass(frozen=True)
+class WeakPenalty(ModifiedCrossEntropy):
+    """MCE whose suboptimal actions together lose nine tenths of what the greedy action gains."""
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
+        moved = super().advance(theta, q, weight, rng)
+        return np.where(moved > theta, moved, theta + 0.9 * (moved - theta))
+
+
+def test_limit_check_refuses_mce_with_another_penalty() -> None:
+    weak = WeakPenalty()
+    np.testing.assert_allclose(weak.step(np.zeros(2), [1.0, 0.0], 1.0), [0.5, -0.45])
+    tallies = recorded(checks.mass_times_weight_has_a_limit, update=weak).tallies.values()
+    assert all(tally.failures > tally.comparisons / 2 for tally in tallies)
+
+
+def test_batch_masses_match_the_runs_of_each_bandit() -> None:
+    weights = np.array([[0.5, 2.0], [1.0, 0.0], [3.0, 1.0]])
+    starts = np.array([[0.0, 0.0, 0.0], [1.0, -1.0, 0.5]])
+    found = rates.batch_masses("mce", [1.0, 0.5, 0.0], weights, starts)
+    for i in range(2):
+        alone = rates.bandit_masses("mce", [1.0, 0.5, 0.0], 3, weights[:, i], starts[i])
+        np.testing.assert_allclose(found[:, i], alone)
 
 
 def test_decaying_weights_check_matches_independent_loop() -> None:
@@ -243,7 +270,7 @@ def test_decaying_weights_check_matches_independent_loop() -> None:
         log_odds += 2.0 * t**-0.5 / (1.0 + np.exp(log_odds))
         spent += t**-0.5
     found = worst(checks.decaying_weights_slow_the_rate)["mass at the end", False]
-    (comparison,) = (each for each in found if each.instance == {"x": 0.5})
+    (comparison,) = (each for each in found if each.instance == {"x": 0.5, "arms": 2})
     assert comparison.value == pytest.approx(1.0 / (1.0 + np.exp(log_odds)))
     assert comparison.limit == pytest.approx(1.0 / (2.0 + spent))
 

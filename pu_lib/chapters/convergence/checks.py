@@ -32,8 +32,10 @@ from pu_lib.chapters.convergence.quantities import (
     optimality_bounds,
     settling_time,
     structure,
+    suboptimal_mass,
     tied_limit_mdp,
     uncontested_start,
+    with_contested_start,
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import bandit
@@ -229,28 +231,50 @@ NOT_REENTERED = {
 }
 
 
-@check("lem:optimality-necessity", wrong={"necessary in every single MDP": {"everywhere": True}})
-def finite_sums_leave_a_gap(compare: Recorder, everywhere: bool = False) -> None:
+@check(
+    "lem:optimality-necessity",
+    wrong={
+        "necessary in every single MDP": {"everywhere": True},
+        "idle in the process of the proof, too": {"idle": {"entered again": looping_bandit()}},
+    },
+)
+def finite_sums_leave_a_gap(
+    compare: Recorder, everywhere: bool = False, idle: Mapping[str, FiniteMDP] = NOT_REENTERED
+) -> None:
     """For every finite sum of weights there is an MDP in which q does not converge to its optimum.
 
     The MDP has one recurrent state with two actions. The lemma is about a guarantee for all MDPs,
-    so one counterexample for each sum is enough.
+    so one counterexample for each sum is enough. In the MDPs of `idle`, which never enter the
+    state again, q converges all the same.
     """
     cases = [("entered again", looping_bandit(), total) for total in (2.0, 0.5, 8.0)]
     if everywhere:
         cases += [(name, mdp, 2.0) for name, mdp in NOT_REENTERED.items()]
     for name, mdp, total in cases:
-        facts = structure(mdp)
-        weights = np.full((400, mdp.n_states), 30.0)
-        weights[:, 0] = total * 0.5 ** np.arange(1.0, 401)
-        path = run(mdp, UPDATES["mce"], 400, weighting=fixed_weights(weights))
-        floor = necessity_floor(path.policies[0, 0], mdp.n_actions, total)
-        discount = mdp.discount or 1.0  # a claim about every MDP requires a gap with discount 0
-        least = discount * float((floor * (facts.v[0] - facts.q[0])).max())
-        gap = float((facts.q - path.q[-1]).max())
+        gap, least = _gap_with_finite_sum(mdp, total)
         compare.at_least(
             "gap of q at the end", gap, least, limit="the floor", at={"case": name, "sum": total}
         )
+        compare.report(**{f"gap for sum {total:g}": gap})
+    for name, mdp in idle.items():
+        # The contested states that are entered again have weights of sum 12 000.
+        gap, _ = _gap_with_finite_sum(mdp, 2.0)
+        compare.at_most(
+            "gap of q at the end where the state is not entered again", gap, 1e-3, limit="1e-3",
+            at={"case": name, "sum": 2.0},
+        )  # fmt: skip
+
+
+def _gap_with_finite_sum(mdp: FiniteMDP, total: float) -> tuple[float, float]:
+    """Return the final gap of q under MCE and its floor if the first state's weights have a sum."""
+    facts = structure(mdp)
+    weights = np.full((400, mdp.n_states), 30.0)
+    weights[:, 0] = total * 0.5 ** np.arange(1.0, 401)
+    path = run(mdp, UPDATES["mce"], 400, weighting=fixed_weights(weights))
+    floor = necessity_floor(path.policies[0, 0], mdp.n_actions, total)
+    discount = mdp.discount or 1.0  # a claim about every MDP requires a gap with discount 0
+    least = discount * float((floor * (facts.v[0] - facts.q[0])).max())
+    return float((facts.q - path.q[-1]).max()), least
 
 
 @check("lem:optimality-necessity/corrected", wrong={"half the exponent": {"factor": 0.5}})
@@ -311,25 +335,57 @@ def compare_floors(
 
 @check(
     "thm:optimality/equivalence",
-    wrong={"no weight at a contested state": {"starve_contested": True}},
+    wrong={
+        "no weight at a contested state": {"starve_contested": True},
+        "v in place of q, without weights at a state that no action enters": {"values_too": True},
+        "PG-SM in place of MCE": {"update": "pg-sm"},
+    },
 )
-def uncontested_states_need_no_weight(compare: Recorder, starve_contested: bool = False) -> None:
-    """The values become optimal even if states with only optimal actions have no weight."""
+def uncontested_states_need_no_weight(
+    compare: Recorder,
+    starve_contested: bool = False,
+    values_too: bool = False,
+    update: str | Update = "mce",
+) -> None:
+    """The values become optimal even if states with only optimal actions have no weight.
+
+    The action values become optimal even if contested states that no action enters have no weight.
+    Suboptimal actions keep at most a hundredth of the probability in the states with weights.
+    """
     mdp = uncontested_start()
     facts = structure(mdp)
     weights = facts.contested.astype(float)
     if starve_contested:
         weights[np.flatnonzero(facts.contested)[0]] = 0.0
-    trajectory = run(mdp, UPDATES["mce"], 600, weighting=weights)
+    trajectory = run(mdp, as_update(update), 600, weighting=weights)
     gaps = (facts.v - trajectory.v).max(axis=1)
-    at = {"states without weight": int((weights[~mdp.terminal] == 0).sum())}
-    compare.at_most("share of the gap that is left", float(gaps[-1] / gaps[0]), 0.01, at=at)
+    at: dict[str, Any] = {"states without weight": int((weights[~mdp.terminal] == 0).sum())}
+    left, small = "share of the gap that is left", 0.01
+    compare.at_most(left, float(gaps[-1] / gaps[0]), small, at=at)
+    mass = float(suboptimal_mass(trajectory, facts)[-1].max())
+    compare.at_most("probability of suboptimal actions at the end", mass, small, at=at)
     compare.require(
         settling_time(trajectory, facts) is not None, "The greedy actions do not settle."
     )
     _, gap, now, ahead = optimality_bounds(mdp, trajectory, facts)
     least = float(min((now / gap).min(), (ahead / now).min()))
     compare.at_least("bound over gap", least, 1 - 1e-9, limit="one, up to rounding", at=at)
+    for name, base in instances().items():
+        mdp = with_contested_start(base)
+        facts, first = structure(mdp), np.arange(mdp.n_states) == 0
+        trajectory = run(mdp, as_update(update), 600, weighting=np.where(first, 0.0, 1.0))
+        at = {"MDP": f"{name}, behind a state that no action enters"}
+        q_gaps = (facts.q - trajectory.q).max(axis=(1, 2))
+        v_gaps = (facts.v - trajectory.v).max(axis=1)
+        if base.discount > 0:
+            compare.at_most(f"{left}, of q", float(q_gaps[-1] / q_gaps[0]), small, at=at)
+        compare.at_least("gap of v at the state without weight", float(v_gaps[-1]), 0.25, at=at)
+        if values_too:
+            compare.at_most(f"{left}, of v", float(v_gaps[-1] / v_gaps[0]), small, at=at)
+        rest = suboptimal_mass(trajectory, facts)[-1, 1:]
+        compare.at_most(
+            "probability of suboptimal actions at the end", float(rest.max()), small, at=at
+        )
 
 
 @check(

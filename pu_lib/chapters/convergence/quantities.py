@@ -128,6 +128,22 @@ def uncontested_start() -> FiniteMDP:
     return FiniteMDP(transitions, rewards, np.eye(n)[0], base.discount, terminal)
 
 
+def with_contested_start(base: FiniteMDP) -> FiniteMDP:
+    """Return an MDP with an additional first state, which no action enters.
+
+    All actions of the state lead to a random initial state of `base`. The first action has the
+    reward 1, and the others 0.
+    """
+    n = base.n_states + 1
+    transitions = np.zeros((n, base.n_actions, n))
+    transitions[1:, :, 1:] = base.transitions
+    transitions[0, :, 1:] = base.initial
+    rewards = np.vstack([np.eye(base.n_actions)[0], base.rewards])
+    return FiniteMDP(
+        transitions, rewards, np.eye(n)[0], base.discount, np.append(False, base.terminal)
+    )
+
+
 def one_way_mdp() -> FiniteMDP:
     """Return an MDP with two states, in which every action leads to the second state.
 

@@ -19,6 +19,7 @@ from pu_lib.chapters.monotonicity.quantities import (
     improving_states,
     mass_gained,
     mdp_with_equal_actions,
+    mdp_with_values,
     search_drop,
     small_mdp,
     step_advantage,
@@ -142,12 +143,27 @@ def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
             )  # fmt: skip
 
 
-@check("book:worst-decrease", wrong={"MCE in place of CE": {"update": "mce", "weights": (1.0,)}})
+@check(
+    "book:worst-decrease",
+    wrong={
+        "MCE in place of CE": {"update": "mce", "weights": (1.0,)},
+        "no more than in one state, in an MDP": {"of_horizon": 0.0, "weights": (1.0,)},
+        "by a horizon that is 1 % longer": {"of_horizon": 1.01, "weights": (1.0,)},
+    },
+)
 def decrease_of_ce_has_these_suprema(
-    compare: Recorder, update: str = "ce", weights: Sequence[float] = (0.1, 1.0, 2.0, 5.0)
+    compare: Recorder,
+    update: str = "ce",
+    weights: Sequence[float] = (0.1, 1.0, 2.0, 5.0),
+    of_horizon: float = 1.0,
 ) -> None:
-    """The largest decrease under CE is D_3 for three actions, and D_infinity for any number."""
+    r"""The largest decrease under CE is D_3 for three actions, and D_infinity for any number.
+
+    In an MDP, whose action values change with the policy, the supremum is
+    :math:`1/(1-\gamma)` times as large.
+    """
     for w in weights:
+        _decreases_in_mdps(compare, update, w, of_horizon)
         d_3, d_many = worst_drop_three(w), worst_drop_any(w)
         found = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
         crowd, at = _decrease_with_many_actions(update, w), {"weight": w}
@@ -174,6 +190,35 @@ def _decrease_with_many_actions(
     pi = np.hstack([np.full_like(likely, 1e-30), likely, (1 - likely) * rest])
     q = np.append([1.0, 1.0], np.zeros(n_actions - 2))
     return float(-value_change(update, np.log(pi), q, weight).min())
+
+
+def _decreases_in_mdps(compare: Recorder, update: str, weight: float, of_horizon: float) -> None:
+    """Compare decreases in MDPs, relative to the range of the values, with D_3 times the horizon.
+
+    In every second MDP all states have the policy and the action values of the worst decrease that
+    was found in one state. `of_horizon` multiplies the horizon in excess of one step.
+    """
+    rng, chosen = np.random.default_rng(25), as_update(update)
+    worst = search_drop(update, 3, weight, rounds=250)
+    for i in range(200):
+        n_states, discount = int(rng.integers(1, 6)), float(rng.choice([0.0, 0.5, 0.9, 0.99]))
+        if i % 2:
+            pi = softmax(rng.choice([1.0, 3.0, 8.0]) * rng.normal(size=(n_states, 3)))
+            q = rng.random((n_states, 3))
+        else:
+            order = rng.permuted(np.tile(np.arange(3), (n_states, 1)), axis=1)
+            pi, q = worst.policy[order], worst.q[order]
+        mdp = mdp_with_values(rng, pi, q + rng.normal(size=(n_states, 1)), discount)
+        before = mdp.evaluate(pi)
+        after = mdp.evaluate(chosen.policy(chosen.step(chosen.parameters(pi), before.q, weight)))
+        horizon = 1 + of_horizon * discount / (1 - discount)
+        loss = float((before.v - after.v).max() / np.ptp(before.q, axis=1).max() / horizon)
+        at = {"weight": weight, "MDP": i, "states": n_states, "discount": discount}
+        quantity = r"decrease in an MDP over $D_3/(1-\gamma)$"
+        ratio = loss / worst_drop_three(weight)
+        compare.at_most(quantity, ratio, 1 + 1e-9, limit="1", at=at)
+        if not i % 2:
+            compare.at_least(quantity, ratio, 1 - 1e-4, limit="99.99 % at the worst", at=at)
 
 
 @check(
@@ -312,12 +357,16 @@ def advantage_is_a_sum_of_gains(compare: Recorder, update: str | Update = "mce")
 @check(
     "prop:monotonicity/strict",
     wrong={
+        **CE_FOR_MCE,
         "only the states that are updated themselves": {"only_updated": True},
         "reached through discount 0 as well": {"through_zero": True},
     },
 )
 def values_rise_exactly_if_an_update_is_reached(
-    compare: Recorder, only_updated: bool = False, through_zero: bool = False
+    compare: Recorder,
+    update: str | Update = "mce",
+    only_updated: bool = False,
+    through_zero: bool = False,
 ) -> None:
     """MCE increases the value of a state exactly if the state can reach a state that MCE changes.
 
@@ -330,30 +379,32 @@ def values_rise_exactly_if_an_update_is_reached(
             idle = rng.random(mdp.n_states) < 0.4
             weight = np.where(idle, 0.0, 2.0 ** rng.integers(-3, 4, mdp.n_states))
             theta = rng.integers(-8, 9, (mdp.n_states, mdp.n_actions)) / 4
-            rises = [_rises(x) for x in certified_changes("mce", mdp, theta, weight, equal)]
+            signs = [_sign(x) for x in certified_changes(update, mdp, theta, weight, equal)]
             discount = 0.5 if through_zero else mdp.discount
             seen = FiniteMDP(mdp.transitions, mdp.rewards, mdp.initial, discount)
             predicted = improving_states(seen, np.asarray(~(idle | equal)), only_updated)
             compare.equal(
-                "whether each value rises", rises, predicted.tolist(), limit="the prediction",
-                at={"MDP": i, "discount": mdp.discount},
+                "sign of the change of each value", signs, predicted.astype(int).tolist(),
+                limit="the prediction", at={"MDP": i, "discount": mdp.discount},
             )  # fmt: skip
-            rising, still = rising + sum(rises), still + len(rises) - sum(rises)
+            rising, still = rising + signs.count(1), still + signs.count(0)
     compare.at_least(
         "values of each kind", min(rising, still), 1, limit="1",
         at={"rising": rising, "still": still},
     )  # fmt: skip
 
 
-def _rises(change: arb) -> bool:
-    """Return whether a change is positive; a change within 1e-40 of zero counts as zero.
+def _sign(change: arb) -> int:
+    """Return the sign of a change; a change within 1e-40 of zero counts as zero.
 
     Ball arithmetic cannot certify that two values are equal.
     """
     if change > 0:
-        return True
+        return 1
+    if change < 0:
+        return -1
     if float(change.abs_upper()) < 1e-40:
-        return False
+        return 0
     raise Undecided("256 bits do not decide whether a value rises")
 
 

@@ -66,6 +66,7 @@ __all__ = [
     "improving_states",
     "mass_gained",
     "mdp_with_equal_actions",
+    "mdp_with_values",
     "reachable",
     "search_drop",
     "small_mdp",
@@ -282,6 +283,17 @@ def small_mdp(rng: np.random.Generator) -> FiniteMDP:
     initial = np.full(n_states, 1 / n_states)
     discount = float(rng.choice([0.0, 0.5, 0.9, 0.99]))
     return FiniteMDP(transitions, rng.normal(size=(n_states, n_actions)), initial, discount)
+
+
+def mdp_with_values(rng: np.random.Generator, pi: Floats, q: Floats, discount: float) -> FiniteMDP:
+    r"""Return a random MDP in which the policy `pi` has the action values `q`.
+
+    The rewards are :math:`r = q - \gamma P v` with :math:`v(s) = \sum_a \pi(a|s)\,q(s,a)`.
+    """
+    n_states = len(q)
+    transitions = rng.dirichlet(np.ones(n_states), size=q.shape)
+    rewards = q - discount * transitions @ np.sum(pi * q, axis=-1)
+    return FiniteMDP(transitions, rewards, np.full(n_states, 1 / n_states), discount)
 
 
 # When the increase is strict

@@ -76,6 +76,23 @@ def bandit_masses(
     return np.asarray(policies[:, q < q.max()].sum(axis=1))
 
 
+def batch_masses(
+    update: str | Update, rewards: ArrayLike, weights: ArrayLike, theta0: ArrayLike
+) -> Floats:
+    """Return the masses of the suboptimal arms of a bandit in a batch of runs, at every step.
+
+    `weights` has the shape (n_steps, n_runs) and `theta0` the shape (n_runs, n_actions). The result
+    has the shape (n_steps + 1, n_runs).
+    """
+    chosen, q = as_update(update), np.asarray(rewards, dtype=np.float64)
+    worse, theta = q < q.max(), np.asarray(theta0, dtype=np.float64)
+    masses = [chosen.policy(theta)[:, worse].sum(axis=1)]
+    for weight in np.asarray(weights, dtype=np.float64):
+        theta = chosen.step(theta, q, weight)
+        masses.append(chosen.policy(theta)[:, worse].sum(axis=1))
+    return np.array(masses)
+
+
 def bandit_gaps(update: str | Update, rewards: ArrayLike, n_steps: int) -> Floats:
     r"""Return the gaps :math:`\max_a q(a) - \sum_a \pi_t(a) q(a)` of a bandit at weight 1."""
     q = np.asarray(rewards, dtype=np.float64)
@@ -127,9 +144,9 @@ def two_bandits() -> FiniteMDP:
 
 @cache
 def run_with_bound_start(
-    name: str, n_steps: int
+    name: str, n_steps: int, update: str = "mce"
 ) -> tuple[FiniteMDP, Structure, Trajectory, int | None]:
-    """Return an MDP, its structure, an MCE run and the first time at which the bound holds.
+    """Return an MDP, its structure, a run and the first time at which MCE's bound holds.
 
     The bound holds from the first time at which the greedy actions have settled and the best action
     has probability at least 1/2 at every state. Before the greedy actions have settled, the best
@@ -137,7 +154,7 @@ def run_with_bound_start(
     """
     mdp = unique_instances()[name]
     facts = structure(mdp)
-    trajectory = run(mdp, as_update("mce"), n_steps, weighting="uniform")
+    trajectory = run(mdp, as_update(update), n_steps, weighting="uniform")
     top = np.where(facts.optimal, trajectory.policies, 0.0)[:, facts.contested].sum(axis=-1)
     start = settling_time(trajectory, facts)
     half = np.flatnonzero((top >= 0.5).all(axis=1))
@@ -171,11 +188,17 @@ def odds(n_actions: int, n_steps: int, weights: float | ArrayLike = 1.0) -> Floa
     return np.array(path)
 
 
-def limit_error_bound(kappa: Floats, n_actions: int) -> Floats:
-    r"""Return bounds on :math:`|\kappa_T-\kappa_0-cT|` for every T, given the odds at weight 1."""
-    c = n_actions / (n_actions - 1)
-    start = c / (1.0 + kappa[0])
-    return np.append(0.0, c * max(1.0, c * np.exp(start)) * np.cumsum(1.0 / (1.0 + kappa[:-1])))
+def limit_error_bound(kappa: Floats, n_actions: int, weights: Floats | float = 1.0) -> Floats:
+    r"""Return bounds on :math:`|\kappa_T-\kappa_0-cW_T|` for every T, given the odds.
+
+    A step increases the odds by :math:`\kappa(e^x-1)` with :math:`x=cw/(1+\kappa)`. The increase
+    exceeds :math:`cw` by at most :math:`cw\,cwe^x/(1+\kappa)`, and is smaller than :math:`cw` by at
+    most :math:`cw/(1+\kappa)`. The arrays have the time as their first axis.
+    """
+    c_w = n_actions / (n_actions - 1) * np.asarray(weights, dtype=np.float64)
+    worst = np.maximum(1.0, c_w * np.exp(c_w / (1.0 + kappa[:-1])))
+    steps = np.cumsum(c_w * worst / (1.0 + kappa[:-1]), axis=0)
+    return np.concatenate([np.zeros_like(steps[:1]), steps])
 
 
 # The five updates
