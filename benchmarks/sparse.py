@@ -40,6 +40,7 @@ from pu_lib import FiniteMDP, sparse
 from pu_lib.experiments import jekyll_hyde
 from pu_lib.experiments.options import SCHEMES
 from pu_lib.experiments.problem import make_problem
+from pu_lib.files import replace_file
 from pu_lib.show.sparse import PATH
 
 DISCOUNT = 0.99
@@ -243,7 +244,7 @@ def main() -> None:
             f"{row['states']:9,} {row['process']:8} {row['method']:37} {row['seconds']:9.2g} "
             f"{ratio:>6} {row['peak_gb']:7.2f}"
         )
-    PATH.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    replace_file(PATH, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -596,8 +596,8 @@ def as_process(process: ProcessLike) -> FiniteMDP:
     except ValueError as error:
         raise ValueError(
             f"process: unknown {safe_repr(process)}"
-            f"{did_you_mean(str(process).partition(' ')[0], DOMAINS)} There are: {', '.join(DOMAINS)}, "
-            f".npz files and ids of Gymnasium environments; {str(error).removeprefix('env: ')}"
+            f"{did_you_mean(str(process).partition(' ')[0], DOMAINS)} "
+            f"There are: {', '.join(DOMAINS)}, .npz files and ids of Gymnasium environments; {str(error).removeprefix('env: ')}"
         ) from None
     try:
         return from_gymnasium(env)
