@@ -597,7 +597,8 @@ def as_process(process: ProcessLike) -> FiniteMDP:
         raise ValueError(
             f"process: unknown {safe_repr(process)}"
             f"{did_you_mean(str(process).partition(' ')[0], DOMAINS)} "
-            f"There are: {', '.join(DOMAINS)}, .npz files and ids of Gymnasium environments; {str(error).removeprefix('env: ')}"
+            f"There are: {', '.join(DOMAINS)}, .npz files and ids of Gymnasium environments; "
+            f"{str(error).removeprefix('env: ')}"
         ) from None
     try:
         return from_gymnasium(env)
