@@ -572,3 +572,19 @@ def test_values_on_the_hexagon_swing_in_every_round() -> None:
 def test_the_schedule_of_the_hexagon_needs_a_discount_above_one_half() -> None:
     with pytest.raises(ValueError, match="action 0 is not greedy at state 0"):
         ce.hexagon_swings(0.49, 1)
+
+
+def test_random_mdps_converge_at_half_the_threshold_too() -> None:
+    """The check of large constant weights does not test the threshold, as its claim says."""
+    recorder = Recorder()
+    checks.large_constant_weights_converge.function(recorder, factor=0.5, n_mdps=2)
+    (tally,) = recorder.tallies.values()
+    assert (tally.comparisons, tally.failures) == (6, 0)
+
+
+def test_hexagon_attains_the_bound_on_swings_at_one_half() -> None:
+    """All values swing between 0 and 1 / (1 - gamma), and 2 gamma tends to 1."""
+    recorder = Recorder()
+    checks.swings_are_bounded_by_those_of_the_successors.function(recorder)
+    (tally,) = recorder.tallies.values()
+    assert tally.sharpness == pytest.approx(1 - 1 / (2 * 0.501), abs=1e-6)
