@@ -324,8 +324,8 @@ def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
     with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
         sweep("machine", tmp_path, runs=2, **SETTINGS)  # the number of states is a column
     machine(0.8)
-    assert sweep("machine discount=0.9", tmp_path, runs=2, **SETTINGS) == 1
-    assert sweep("machine", tmp_path, runs=2, **{**SETTINGS, "updates": ["di"]}) == 1
+    assert sweep("machine discount=0.9", tmp_path, runs=2, **SETTINGS).computed == 1
+    assert sweep("machine", tmp_path, runs=2, **{**SETTINGS, "updates": ["di"]}).computed == 1
 
 
 def test_settings_that_change_the_process_are_no_conflict(tmp_path):
@@ -352,23 +352,26 @@ def test_known_runs_of_another_process_are_computed_again(machine, tmp_path):
     machine(0.8)
     sweep("machine", tmp_path / "before", runs=4, **SETTINGS)
     known = pd.read_parquet(tmp_path / "before" / "runs.parquet")
-    assert sweep("machine", tmp_path / "same", runs=4, known=known, **SETTINGS) == 0
+    assert sweep("machine", tmp_path / "same", runs=4, known=known, **SETTINGS).computed == 0
     machine(0.3)
-    assert sweep("machine", tmp_path / "known", runs=4, known=known, **SETTINGS) == 1
+    assert sweep("machine", tmp_path / "known", runs=4, known=known, **SETTINGS).computed == 1
     without = known.drop(columns="process")  # as in tables of earlier releases
-    assert sweep("machine", tmp_path / "without", runs=4, known=without, **SETTINGS) == 1
+    assert sweep("machine", tmp_path / "without", runs=4, known=without, **SETTINGS).computed == 1
     sweep("machine", tmp_path / "alone", runs=4, **SETTINGS)
     for name in ("known", "without"):
         assert_same(read(tmp_path / name), read(tmp_path / "alone"))
     both = pd.concat([known, read(tmp_path / "alone")])
-    assert sweep("machine", tmp_path / "both", runs=4, known=both, **SETTINGS) == 0
+    assert sweep("machine", tmp_path / "both", runs=4, known=both, **SETTINGS).computed == 0
 
 
 def test_known_runs_without_a_process_are_taken_over_if_the_name_is_sure(tmp_path):
     for process in ("chain n_states=4", domains.chain(5)):
         sweep(process, tmp_path / "first", runs=2, target=0.5, **SETTINGS)
         known = read(tmp_path / "first").drop(columns="process")
-        assert sweep(process, tmp_path / "next", runs=2, known=known, target=0.5, **SETTINGS) == 0
+        assert (
+            sweep(process, tmp_path / "next", runs=2, known=known, target=0.5, **SETTINGS).computed
+            == 0
+        )
     assert_same(read(tmp_path / "next"), read(tmp_path / "first"))
 
 

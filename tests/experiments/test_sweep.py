@@ -499,7 +499,7 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
             ("chain", register(spaces[1]["Other"])()),
         ]:
             given = {**settings, "updates": [update]}
-            assert sweep(process, tmp_path / "there", **given, **there) == 1
+            assert sweep(process, tmp_path / "there", **given, **there).computed == 1
             sweep(process, tmp_path / "here", **given)
         assert_same_table(rows_in(tmp_path / "there"), rows_in(tmp_path / "here"))
         UPDATES.pop("other")
