@@ -2,12 +2,13 @@
 
     make bench-sparse
 
-The script accepts options such as `--states 2500 40000`, `--repeats 5` and `--memory 1000000`.
+The script accepts options such as `--states 2500 40000`, `--repeats 5` and `--largest 1000000`.
 
 Methods are timed in turn in one process, with one BLAS thread. The table gives median times, and
 their ratios to the time of QuantEcon's modified policy iteration (epsilon 1e-6) or of SciPy's
-BiCGSTAB (rtol 1e-13), which are less exact. The peak memory of `optimal` is measured in a separate
-process. All numbers are written to `benchmarks/sparse.json`.
+BiCGSTAB (rtol 1e-13), which are less exact. The time of a step of a race does not include
+evaluations; its ratio is to 100 states. Each peak is that of a separate process that loads the
+decision process from a file and calls the method (on Linux). The book shows the recorded table.
 """
 
 # ruff: noqa: E402 - threads are limited before NumPy is imported
@@ -21,11 +22,12 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -34,12 +36,23 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from pu_lib import sparse
+from pu_lib import FiniteMDP, sparse
+from pu_lib.experiments import jekyll_hyde
+from pu_lib.experiments.options import SCHEMES
+from pu_lib.experiments.problem import make_problem
 from pu_lib.files import replace_file
+from pu_lib.show.sparse import PATH
 
 DISCOUNT = 0.99
-RECORD = Path(__file__).with_suffix(".json")
+QUANTECON = "QuantEcon, modified policy iteration"
+SCIPY = "SciPy, BiCGSTAB"
+OPTIMUM = (QUANTECON, "optimal", "bounds")
+EVALUATION = (SCIPY, "evaluate", "visits")
+STEP = "step of a race"
+STEPS = 200_000, 1_200_000  # two lengths of a run; their difference has no evaluation
 Process = tuple[scipy.sparse.csr_array, np.ndarray]
+Methods = dict[str, Callable[[], Any]]
+Row = dict[str, Any]
 
 
 def slippery_grid(n_states: int) -> Process:
@@ -102,11 +115,64 @@ def quantecon_problem(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> An
     )
 
 
-def in_turn(methods: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+def finite_mdp(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> FiniteMDP:
+    """Return the process as a `FiniteMDP` that starts in the first state."""
+    n, n_actions = rewards.shape
+    ends = np.diff(matrix.indptr)[::n_actions] == 0
+    return FiniteMDP(matrix, rewards, np.eye(1, n)[0], DISCOUNT, ends)
+
+
+def methods(matrix: scipy.sparse.csr_array, rewards: np.ndarray, file: Path) -> Methods:
+    """Return the methods on one process, which `file` contains."""
+    n, n_actions = rewards.shape
+    theirs = cache(lambda: quantecon_problem(matrix, rewards))
+    found = cache(lambda: sparse.optimal(matrix, rewards, DISCOUNT))
+    process = cache(lambda: finite_mdp(matrix, rewards))
+    start = np.full(n, 1.0 / n)
+
+    @cache
+    def chain() -> scipy.sparse.csr_array:
+        pairs, first = np.arange(n * n_actions), np.arange(n + 1) * n_actions
+        uniform = (np.full(len(pairs), 1.0 / n_actions), pairs, first)
+        mixing = scipy.sparse.csr_array(uniform, shape=(n, n * n_actions))
+        return scipy.sparse.csr_array(mixing @ matrix)
+
+    @cache
+    def system() -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(scipy.sparse.eye_array(n) - DISCOUNT * chain())
+
+    def krylov() -> Any:
+        return scipy.sparse.linalg.bicgstab(system(), rewards.mean(axis=1), rtol=1e-13, atol=0.0)
+
+    return {
+        QUANTECON: lambda: theirs().solve("mpi", epsilon=1e-6),
+        "optimal": lambda: sparse.optimal(matrix, rewards, DISCOUNT),
+        "bounds": lambda: sparse.bounds(matrix, rewards, DISCOUNT, found()),
+        SCIPY: krylov,
+        "evaluate": lambda: sparse.evaluate(chain(), rewards.mean(axis=1), DISCOUNT),
+        "visits": lambda: sparse.visits(chain(), start, DISCOUNT),
+        "save": lambda: process().save(file.with_suffix(".copy")),
+        "load": lambda: FiniteMDP.load(file),
+        STEP: lambda: seconds_per_step(process()),
+    }
+
+
+def seconds_per_step(process: FiniteMDP) -> float:
+    """Return the time of a step of PG-SM without evaluations."""
+    problem, seeds, seconds = make_problem(process, 0.95), jekyll_hyde.seed_state(0, "", 0), []
+    for steps in (STEPS[0], *STEPS):  # the first run compiles
+        memory, begin = jekyll_hyde.RunBuffers(record_at=[steps]), perf_counter()
+        scheme = SCHEMES["HiOffPol"]
+        jekyll_hyde.simulate(problem, "pg-sm", 1.0, scheme, seeds, max_steps=steps, memory=memory)
+        seconds.append(perf_counter() - begin)
+    return (seconds[2] - seconds[1]) / (STEPS[1] - STEPS[0])
+
+
+def in_turn(called: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
     """Return the median seconds of each method, called in turn, without its first call."""
-    seconds: dict[str, list[float]] = {name: [] for name in methods}
+    seconds: dict[str, list[float]] = {name: [] for name in called}
     for repeat in range(repeats + 1):
-        for name, method in methods.items():
+        for name, method in called.items():
             begin = perf_counter()
             method()
             if repeat:
@@ -114,65 +180,42 @@ def in_turn(methods: dict[str, Callable[[], Any]], repeats: int) -> dict[str, fl
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def timed(name: str, n_states: int, repeats: int) -> list[dict[str, Any]]:
-    """Return the rows of the table for one process."""
-    matrix, rewards = PROCESSES[name](n_states)
-    n, n_actions = rewards.shape
-    theirs = quantecon_problem(matrix, rewards)
-    found = sparse.optimal(matrix, rewards, DISCOUNT)
-    uniform = scipy.sparse.csr_array(
-        (
-            np.full(n * n_actions, 1.0 / n_actions),
-            np.arange(n * n_actions),
-            np.arange(n + 1) * n_actions,
-        ),
-        shape=(n, n * n_actions),
-    )
-    chain, paid = scipy.sparse.csr_array(uniform @ matrix), rewards.mean(axis=1)
-    system = scipy.sparse.csr_array(scipy.sparse.eye_array(n) - DISCOUNT * chain)
-    start = np.full(n, 1.0 / n)
-
-    def krylov(a: Any, b: np.ndarray) -> Any:
-        return scipy.sparse.linalg.bicgstab(a, b, rtol=1e-13, atol=0.0)
-
-    groups = (
-        (
-            "QuantEcon, modified policy iteration",
-            {
-                "QuantEcon, modified policy iteration": lambda: theirs.solve("mpi", epsilon=1e-6),
-                "optimal": lambda: sparse.optimal(matrix, rewards, DISCOUNT),
-                "bounds": lambda: sparse.bounds(matrix, rewards, DISCOUNT, found),
-            },
-        ),
-        (
-            "SciPy, BiCGSTAB",
-            {
-                "SciPy, BiCGSTAB": lambda: krylov(system, paid),
-                "evaluate": lambda: sparse.evaluate(chain, paid, DISCOUNT),
-                "visits": lambda: sparse.visits(chain, start, DISCOUNT),
-            },
-        ),
-    )
+def timed(name: str, n_states: int, groups: Sequence[Sequence[str]], repeats: int) -> list[Row]:
+    """Return the rows of the table for one process; the first method of a group is its unit."""
     rows = []
-    for unit, methods in groups:
-        seconds = in_turn(methods, repeats)
-        for method, median in seconds.items():
-            row = {"process": name, "states": n, "method": method, "seconds": median}
-            rows.append(row | {"ratio": median / seconds[unit], "peak_gb": None})
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "process.npz"
+        matrix, rewards = PROCESSES[name](n_states)
+        finite_mdp(matrix, rewards).save(file)
+        called = methods(matrix, rewards, file)
+        for group in groups:
+            seconds = in_turn({method: called[method] for method in group}, repeats)
+            if STEP in group:
+                seconds[STEP] = statistics.median(called[STEP]() for _ in range(repeats))
+            for method in group:
+                command = [sys.executable, __file__, "--peak", method, str(file)]
+                done = subprocess.run(command, check=True, capture_output=True, text=True)
+                row = {"process": name, "states": len(rewards), "method": method}
+                row |= {"seconds": seconds[method], "ratio": None, "peak_gb": float(done.stdout)}
+                if group in (OPTIMUM, EVALUATION):
+                    row["ratio"] = seconds[method] / seconds[group[0]]
+                rows.append(row)
     return rows
 
 
-def optimum_with_peak(n_states: int) -> dict[str, Any]:
-    """Return the row of `optimal` on a grid, with the peak memory of this process."""
-    matrix, rewards = slippery_grid(100)
-    sparse.optimal(matrix, rewards, DISCOUNT)  # compiles
-    matrix, rewards = slippery_grid(n_states)
-    begin = perf_counter()
-    sparse.optimal(matrix, rewards, DISCOUNT)
-    seconds = perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kilobytes to gigabytes
-    row = {"process": "grid", "states": len(rewards), "method": "optimal", "seconds": seconds}
-    return row | {"ratio": None, "peak_gb": peak}
+def peak(method: str, file: Path) -> float:
+    """Return the peak memory of this process in gigabytes after a call of a method."""
+    small = slippery_grid(600)
+    finite_mdp(*small).save(file.with_suffix(".small"))
+    methods(*small, file.with_suffix(".small"))[method]()  # compiles
+    if method == "load":
+        FiniteMDP.load(file)
+    else:
+        process = FiniteMDP.load(file)
+        methods(scipy.sparse.csr_array(process._matrix), process.rewards, file)[method]()
+    # `ru_maxrss` would include the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6  # from kilobytes
 
 
 def main() -> None:
@@ -180,31 +223,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=int, nargs="*", default=[2500, 40_000, 250_000])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--memory", type=int, default=1_000_000)
-    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)  # used in the separate process
+    parser.add_argument("--largest", type=int, default=1_000_000)
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)  # used in separate processes
     given = parser.parse_args()
     if given.peak:
-        print(json.dumps(optimum_with_peak(given.peak)))
+        print(peak(given.peak[0], Path(given.peak[1])))
         return
-    rows = [
-        row
-        for states in given.states
-        for name in PROCESSES
-        for row in timed(name, states, given.repeats)
-    ]
-    if given.memory:
-        command = [sys.executable, __file__, "--peak", str(given.memory)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        rows.append(json.loads(done.stdout))
+    rows = []
+    for states in given.states:
+        for name in PROCESSES:
+            rows += timed(name, states, (OPTIMUM, EVALUATION), given.repeats)
+    if given.largest:
+        rows += timed("grid", given.largest, (("optimal", "save", "load"),), 1)
+        steps = [timed("grid", states, ((STEP,),), given.repeats)[0] for states in (100, 10_000)]
+        rows += [row | {"ratio": row["seconds"] / steps[0]["seconds"]} for row in steps]
     print(f"{'states':>9} {'process':8} {'method':37} {'seconds':>9} {'ratio':>6} {'peak GB':>7}")
     for row in rows:
         ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        peak = "" if row["peak_gb"] is None else f"{row['peak_gb']:.2f}"
         print(
-            f"{row['states']:9,} {row['process']:8} {row['method']:37} {row['seconds']:9.4f} "
-            f"{ratio:>6} {peak:>7}"
+            f"{row['states']:9,} {row['process']:8} {row['method']:37} {row['seconds']:9.2g} "
+            f"{ratio:>6} {row['peak_gb']:7.2f}"
         )
-    replace_file(RECORD, json.dumps(rows, indent=1) + "\n")
+    replace_file(PATH, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

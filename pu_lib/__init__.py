@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pu_lib import moved
+from pu_lib.extras import naming_the_extra
 
 if TYPE_CHECKING:
     from pu_lib.claims import Finding, confirm, judge, ledger
@@ -79,10 +80,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name or a module of the library at its first use and return it."""
-    if name in _HOMES:
-        return getattr(import_module(f"pu_lib.{_HOMES[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"pu_lib.{name}")
+    with naming_the_extra():
+        if name in _HOMES:
+            return getattr(import_module(f"pu_lib.{_HOMES[name]}"), name)
+        if name in _MODULES:
+            return import_module(f"pu_lib.{name}")
     if name == "Verdict":
         warnings.warn("pu_lib.Verdict is now pu_lib.Finding.", DeprecationWarning, stacklevel=2)
         return __getattr__("Finding")

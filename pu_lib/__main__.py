@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from pu_lib import __version__
+from pu_lib.extras import installation_advice
 
 COMMANDS = ("claims", "collect", "domino", "race", "sweep", "unlearn")
 """The subcommands. Each subcommand is a module of `pu_lib.cli` with a function `add_parser`."""
@@ -47,7 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130  # the exit code of shells after Ctrl-C
     except ModuleNotFoundError as error:
-        message = _missing(error)
+        message = installation_advice(str(error.name).partition(".")[0])
+        if not message:
+            raise
     except MemoryError:
         message = "this needs more memory than there is; make it smaller."
     except (ValueError, OSError, RuntimeError) as error:
@@ -61,19 +63,6 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
-
-
-def _missing(error: ModuleNotFoundError) -> str:
-    """Return an error message that names the extra with the package, or re-raise the error."""
-    package = str(error.name).partition(".")[0]
-    extras = [
-        requirement.partition("extra == ")[2].strip("'\" )")
-        for requirement in metadata.requires("pu-lib") or ()
-        if re.match(rf"{re.escape(package)}\b", requirement) and "extra == " in requirement
-    ]
-    if not extras:
-        raise error
-    return f"this needs the package {package}: pip install 'pu-lib[{extras[0]}]'."
 
 
 if __name__ == "__main__":

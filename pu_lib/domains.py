@@ -37,7 +37,7 @@ from importlib import import_module
 from os import PathLike, fspath
 from os.path import isfile
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse
@@ -56,6 +56,14 @@ from pu_lib.arrays import (
 from pu_lib.environments import from_gymnasium, make_environment
 from pu_lib.mdp import FiniteMDP
 from pu_lib.settings import did_you_mean, find_name, read_settings, write_settings
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    ProcessLike: TypeAlias = FiniteMDP | gymnasium.Env[Any, Any] | str | PathLike[str]
+    """The type of a process, or of an environment, a name or a path that stands for one."""
+else:
+    ProcessLike = object
 
 __all__ = [
     "DOMAINS",
@@ -541,7 +549,7 @@ def is_path(process: Any) -> bool:
     return process.lower().endswith(".npz") or (not is_domain(process) and isfile(process))
 
 
-def as_process(process: Any) -> FiniteMDP:
+def as_process(process: ProcessLike) -> FiniteMDP:
     """Return the process that an environment, a name or a path stands for.
 
     Parameters
@@ -588,8 +596,9 @@ def as_process(process: Any) -> FiniteMDP:
     except ValueError as error:
         raise ValueError(
             f"process: unknown {safe_repr(process)}"
-            f"{did_you_mean(process.partition(' ')[0], DOMAINS)} There are: {', '.join(DOMAINS)}, "
-            f".npz files and ids of Gymnasium environments; {str(error).removeprefix('env: ')}"
+            f"{did_you_mean(str(process).partition(' ')[0], DOMAINS)} "
+            f"There are: {', '.join(DOMAINS)}, .npz files and ids of Gymnasium environments; "
+            f"{str(error).removeprefix('env: ')}"
         ) from None
     try:
         return from_gymnasium(env)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float, as_float_array, as_int, safe_repr
 from pu_lib.mdp import FiniteMDP
+
+if TYPE_CHECKING:
+    import gymnasium
 
 __all__ = ["from_gymnasium", "make_environment"]
 
@@ -23,7 +26,7 @@ _HARMLESS = {
 }  # fmt: skip
 
 
-def from_gymnasium(env: Any, discount: float = 0.99) -> FiniteMDP:
+def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -> FiniteMDP:
     """Return the MDP of a Gymnasium environment that has a transition table.
 
     Parameters
@@ -167,13 +170,13 @@ def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
                 yield state, action, outcome
 
 
-def make_environment(env_id: str) -> Any:
+def make_environment(env_id: str) -> gymnasium.Env[Any, Any]:
     """Return the environment with the given id, or raise a `ValueError` with the reason."""
     try:
         import gymnasium
     except ImportError:
         raise ValueError(
-            "env: an environment's id needs the package gymnasium (pip install gymnasium)."
+            "env: an environment's id needs the package gymnasium: pip install 'pu-lib[empirical]'."
         ) from None
     try:
         return gymnasium.make(env_id)

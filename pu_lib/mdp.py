@@ -299,9 +299,9 @@ class FiniteMDP:
                 )
             matrix = dense.reshape(flat_shape)
             entries = matrix.ravel()
-        wrong = ~(np.isfinite(entries) & (entries >= 0.0))
-        if np.any(wrong):
-            first = int(np.argmax(wrong))
+        least, most = np.min(entries, initial=0.0), np.max(entries, initial=0.0)
+        if not (least >= 0.0 and most < np.inf):  # as NaN would be
+            first = int(np.argmin(np.isfinite(entries) & (entries >= 0.0)))
             row = (
                 first // self.n_states
                 if isinstance(matrix, np.ndarray)
@@ -315,7 +315,7 @@ class FiniteMDP:
 
     def _check_row_sums(self, matrix: Floats | scipy.sparse.csr_array) -> None:
         """Raise a `ValueError` unless rows sum to 1; rows of terminal states may be zero."""
-        sums = np.asarray(matrix.sum(axis=1)).ravel()
+        sums = np.asarray(matrix @ np.ones(self.n_states))
         ends = np.repeat(self.terminal, self.n_actions)
         most_entries = self.n_states
         if not isinstance(matrix, np.ndarray):
@@ -336,14 +336,17 @@ class FiniteMDP:
                 f"transitions: the probabilities at {self._where(row)} exceed 1 by "
                 f"{sums[row] - 1.0:.1g}; times the discount {self.discount!r} that is not below 1."
             )
-        for state in np.flatnonzero(self.terminal):
-            for action in range(self.n_actions):
-                row = int(state) * self.n_actions + action
-                if sums[row] != 0.0 and matrix[row, int(state)] < 1.0 - _SUM_TOLERANCE:
-                    raise ValueError(
-                        f"transitions: terminal {self._where(row)} leads to another state; "
-                        "give a zero row or a loop."
-                    )
+        rows = np.flatnonzero(ends)
+        entries = scipy.sparse.coo_array(matrix[rows])
+        loops = entries.data * (entries.col == rows[entries.row] // self.n_actions)
+        stays = np.bincount(entries.row, loops, len(rows))
+        leaves = (sums[rows] != 0.0) & (stays < 1.0 - _SUM_TOLERANCE)
+        if np.any(leaves):
+            row = int(rows[np.argmax(leaves)])
+            raise ValueError(
+                f"transitions: terminal {self._where(row)} leads to another state; "
+                "give a zero row or a loop."
+            )
 
     def _without_terminal_rows(
         self, matrix: Floats | scipy.sparse.csr_array
@@ -353,14 +356,15 @@ class FiniteMDP:
         The result has sparse form if the matrix is large and has few non-zero entries, and dense
         form otherwise, regardless of the form of the argument.
         """
-        alive = np.repeat(~self.terminal, self.n_actions).astype(np.float64)
         if self.n_states < _SPARSE_FROM_STATES and not isinstance(matrix, np.ndarray):
             matrix = matrix.toarray()  # too small to be kept sparse
         if isinstance(matrix, np.ndarray):
-            matrix *= alive[:, np.newaxis]
+            matrix[np.repeat(self.terminal, self.n_actions)] = 0.0
             density = float(np.count_nonzero(matrix)) / matrix.size
         else:
-            matrix.data *= np.repeat(alive, np.diff(matrix.indptr))
+            begins = matrix.indptr[:: self.n_actions]  # of the entries of each state
+            for state in np.flatnonzero(self.terminal):
+                matrix.data[begins[state] : begins[state + 1]] = 0.0
             matrix.eliminate_zeros()
             density = matrix.nnz / (matrix.shape[0] * matrix.shape[1])
         if self.n_states >= _SPARSE_FROM_STATES and density < _SPARSE_BELOW_DENSITY:
@@ -389,9 +393,7 @@ class FiniteMDP:
                 f"rewards: expected {self.n_states} successors on the last axis, "
                 f"got shape {rewards.shape}."
             )
-        table = rewards.copy()
-        table.setflags(write=False)
-        return table
+        return rewards
 
     def _expected_rewards(self, rewards: Floats) -> Floats:
         if rewards.ndim == 3:
@@ -403,7 +405,7 @@ class FiniteMDP:
                 f"rewards: terminal state {state} pays {rewards[state]}; a trajectory ends there, "
                 "so give zeros."
             )
-        return rewards.copy()
+        return rewards
 
     def _where(self, row: int) -> str:
         return f"state {row // self.n_actions}, action {row % self.n_actions}"
@@ -757,7 +759,8 @@ class FiniteMDP:
             iterations=found.evaluations,
             converged=found.converged,
             message=f"Modified policy iteration: {ending}; values within {bounds.error.max():.1e} "
-            f"of the optimal ones, {where}; {bounds.undecided} states with undecided ties.",
+            f"of the optimal ones, {where}, certified up to rounding; {bounds.undecided} states "
+            "with undecided ties.",
         )
 
     def _under(self, policy: Floats) -> tuple[Floats | scipy.sparse.csr_array, Floats]:

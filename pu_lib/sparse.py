@@ -69,6 +69,7 @@ Integers = NDArray[np.int64]
 _U = 2.0**-53
 _TINY = 1e-280  # the smallest size of terms that an error is measured by; less may underflow
 _ROUNDINGS = 8.0
+VALUE_TOLERANCE = _ROUNDINGS * _U  # of a residual relative to the terms of its state
 _RESTARTS = 20  # of BiCGSTAB
 _FLOOR = 1e-10  # a restart resolves values down to this times the scale, or their errors
 _CLOSE = 1e-6  # below this relative residual, a restart that does not halve it is the last
@@ -212,6 +213,15 @@ def _rescale(start: Any, index: Any, value: Any, scale: Any, out: Any) -> None:
             out[k] = value[k] * (scale[index[k]] / scale[s]) if scale[s] > 0.0 else 0.0
 
 
+@allocating
+def _scaled(J: Any, scale: Any) -> Any:
+    """Return W^-1 J W, with W = diag(`scale`)."""
+    lower, upper = np.empty_like(J.lower_value), np.empty_like(J.upper_value)
+    _rescale(J.lower_start, J.lower_index, J.lower_value, scale, lower)
+    _rescale(J.upper_start, J.upper_index, J.upper_value, scale, upper)
+    return _Triangles(J.lower_start, J.lower_index, lower, J.upper_start, J.upper_index, upper)
+
+
 @compiled
 def _sweep(J: Any, b: Any, x: Any, backward: bool) -> Any:
     """Set each x(s) to b(s) + (J x)(s), in the order of the states or backward.
@@ -345,6 +355,82 @@ def _bicgstab(J: Any, b: Any, tolerance: float, max_steps: int) -> Any:
             p[s] = r[s] + beta * (p[s] - omega * v[s])
     _solve_upper(J, x, x)
     return x, step
+
+
+@compiled
+def _smooth(J: Any, b: Any, size: Any) -> None:
+    """Update sizes of values by Gauss-Seidel sweeps on |b|; sizes that may underflow become 0."""
+    for _ in range(2):
+        _sweep(J, b, size, False)
+        _sweep(J, b, size, True)
+    for s in range(len(size)):
+        if size[s] < _TINY:
+            size[s] = 0.0
+
+
+@allocating
+def solve_by_bicgstab(
+    indptr: Any, indices: Any, data: Any, rows: Any, rewards: Any, discount: float, x: Any,
+    tolerance: float, max_restarts: int = _RESTARTS,
+) -> Any:  # fmt: skip
+    """Improve the values x of the chain with the rows `rows` of a matrix by BiCGSTAB.
+
+    The iteration ends if the largest residual relative to the terms of its state is at most
+    `tolerance`, or if restarts no longer reduce the residual. Returns this residual and the number
+    of steps.
+    """
+    n, steps = len(x), 0
+    J, inverse = _split(indptr, indices, data, rows, discount)
+    b = rewards * inverse
+    sizes, residual, per_scale = np.abs(b), np.empty(n), np.empty(n)
+    scale, started, before = np.ones(n), False, np.inf
+    for s in range(n):
+        started = started or x[s] != 0.0
+    relative = _residual(indptr, indices, data, rows, rewards, discount, x, residual)
+    for restart in range(max_restarts):
+        if relative <= tolerance or 0.5 * before < relative < _CLOSE:
+            break
+        # The initial scale is that of the given values. If the first restart does not reduce the
+        # residual, these say nothing about the sizes of the solution.
+        if restart > 0 or started:
+            if restart == 1 and started and not relative < 0.5 * before:
+                scale[:] = 1.0
+            else:
+                for s in range(n):
+                    scale[s] = abs(x[s]) if restart == 0 else max(abs(x[s]), _FLOOR * scale[s])
+                _smooth(J, sizes, scale)
+        for s in range(n):
+            per_scale[s] = residual[s] * inverse[s] / scale[s] if scale[s] > 0.0 else 0.0
+        reduction = min(0.1, max(_FLOOR, tolerance / relative / 8.0))
+        y, taken = _bicgstab(_scaled(J, scale), per_scale, reduction, _KRYLOV_STEPS)
+        steps += taken
+        before, finite = relative, True
+        for s in range(n):
+            finite = finite and np.isfinite(y[s])
+        if finite:
+            for s in range(n):
+                x[s] += scale[s] * y[s]
+            _sweep(J, b, x, False)
+            _sweep(J, b, x, True)
+            relative = _residual(indptr, indices, data, rows, rewards, discount, x, residual)
+    return relative, steps
+
+
+@allocating
+def solve_by_sweeps(
+    indptr: Any, indices: Any, data: Any, rows: Any, rewards: Any, discount: float, x: Any,
+    tolerance: float,
+) -> Any:  # fmt: skip
+    """Improve the values x by Gauss-Seidel sweeps; otherwise as `solve_by_bicgstab`."""
+    J, inverse = _split(indptr, indices, data, rows, discount)
+    b, residual, sweeps, relative = rewards * inverse, np.empty(len(x)), 0, 1.0
+    while tolerance < relative < np.inf and sweeps < _SWEEPS / (1.0 - discount):
+        for _ in range(10):
+            _sweep(J, b, x, False)
+            _sweep(J, b, x, True)
+        sweeps += 20
+        relative = _residual(indptr, indices, data, rows, rewards, discount, x, residual)
+    return relative, sweeps
 
 
 @compiled
@@ -501,7 +587,7 @@ def evaluate(
     Solution
         The values.
     """
-    return _values(chain, np.arange(len(rewards)), rewards, discount, start, _ROUNDINGS * _U)
+    return _values(chain, np.arange(len(rewards)), rewards, discount, start, VALUE_TOLERANCE)
 
 
 def _values(
@@ -514,32 +600,12 @@ def _values(
 ) -> Solution:
     """Return the values of the Markov chain with the rows `rows` of a matrix."""
     equation = (matrix.indptr, matrix.indices, matrix.data, rows, rewards, discount)
-    J, inverse = _split(*equation[:4], discount)
-    b, residual = rewards * inverse, np.empty(len(rewards))
     x = np.zeros(len(rewards)) if start is None else start.copy()
-    scale = np.ones(len(rewards)) if start is None else _smoothed(J, b, np.abs(x))
-    relative, before, n_steps = _residual(*equation, x, residual), np.inf, 0
-    for restart in range(_RESTARTS):
-        if relative <= tolerance or 0.5 * before < relative < _CLOSE:
-            break
-        before, per_scale = relative, np.zeros(len(rewards))
-        np.divide(inverse, scale, out=per_scale, where=scale > 0.0)
-        reduction = min(0.1, max(_FLOOR, tolerance / relative / 8.0))
-        y, steps = _bicgstab(_scaled(J, scale), residual * per_scale, reduction, _KRYLOV_STEPS)
-        n_steps += steps
-        if np.isfinite(y).all():
-            x += scale * y
-            _sweep(J, b, x, False)
-            _sweep(J, b, x, True)
-            relative = _residual(*equation, x, residual)
-        if start is not None and restart == 0 and not relative < 0.5 * before:
-            scale = np.ones(len(rewards))  # `start` says nothing about the sizes
-        else:
-            scale = _smoothed(J, b, np.maximum(np.abs(x), _FLOOR * scale))
-    method = f"BiCGSTAB in {n_steps} steps"
+    relative, steps = solve_by_bicgstab(*equation, x, tolerance, _RESTARTS)
+    method = f"BiCGSTAB in {steps} steps"
     if relative > tolerance and _envelope(matrix, rows) <= _LARGEST_FACTORS:
         method = "SuperLU"
-        factors = _factors(matrix, rows, discount)
+        factors, residual = _factors(matrix, rows, discount), np.empty_like(x)
         x = factors.solve(rewards)
         relative = _residual(*equation, x, residual)
         for _ in range(_REFINEMENTS):
@@ -548,32 +614,9 @@ def _values(
             x += factors.solve(residual)
             relative = _residual(*equation, x, residual)
     if relative > tolerance:
-        sweeps = 0
-        while relative > tolerance and sweeps < _SWEEPS / (1.0 - discount):
-            for _ in range(10):
-                _sweep(J, b, x, False)
-                _sweep(J, b, x, True)
-            sweeps += 20
-            relative = _residual(*equation, x, residual)
+        relative, sweeps = solve_by_sweeps(*equation, x, tolerance)
         method = f"{sweeps} Gauss-Seidel sweeps"
     return Solution(x, relative / _U, method)
-
-
-def _smoothed(J: _Triangles, b: Floats, size: Floats) -> Floats:
-    """Return the sizes of values after Gauss-Seidel sweeps on |b|."""
-    for _ in range(2):
-        _sweep(J, np.abs(b), size, False)
-        _sweep(J, np.abs(b), size, True)
-    size[size < _TINY] = 0.0
-    return size
-
-
-def _scaled(J: _Triangles, scale: Floats) -> _Triangles:
-    """Return W^-1 J W, with W = diag(`scale`)."""
-    lower, upper = np.empty_like(J.lower_value), np.empty_like(J.upper_value)
-    _rescale(J.lower_start, J.lower_index, J.lower_value, scale, lower)
-    _rescale(J.upper_start, J.upper_index, J.upper_value, scale, upper)
-    return J._replace(lower_value=lower, upper_value=upper)
 
 
 def _envelope(matrix: scipy.sparse.csr_array, rows: Integers) -> int:
@@ -639,7 +682,7 @@ def visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> S
         _sweep(J, b, x, True)
     if relative <= _ROUNDINGS * _U:
         return Solution(x, relative / _U, f"BiCGSTAB in {n_steps} steps")
-    return _values(adjoint, rows, initial, discount, x, _ROUNDINGS * _U)
+    return _values(adjoint, rows, initial, discount, x, VALUE_TOLERANCE)
 
 
 def optimal(
@@ -689,7 +732,7 @@ def optimal(
     while not converged and evaluations < max_evaluations:
         evaluations += 1
         own = rewards[states, actions]
-        solution = _values(matrix, first + actions, own, discount, v, _ROUNDINGS * _U)
+        solution = _values(matrix, first + actions, own, discount, v, VALUE_TOLERANCE)
         rise, v, evaluated, moved = solution.x - v, solution.x, actions.copy(), gain > 0.0
         # Exact values rise by at least the gains. If they do not, the gains were rounding.
         rounding = bool((rise[moved] / size[moved]).sum() < 0.5 * gain[moved].sum())

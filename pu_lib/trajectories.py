@@ -17,13 +17,14 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Seed, as_float, as_float_array, as_generator, as_int, renamed
-from pu_lib.domains import as_process
+from pu_lib.domains import ProcessLike, as_process
+from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import Evaluation, FiniteMDP
 from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
@@ -96,7 +97,8 @@ class Trajectory:
         ModuleNotFoundError
             If pandas is not installed.
         """
-        import pandas as pd
+        with naming_the_extra():
+            import pandas as pd
 
         times, n_states, n_actions = self.policies.shape
         weights = np.vstack([self.weights, np.full((1, n_states), np.nan)])
@@ -130,7 +132,7 @@ def mixture(share: float) -> Weighting:
 
 @renamed(mdp="process", eta="step_size", rng="seed")
 def run(
-    process: FiniteMDP | str | Any,
+    process: ProcessLike,
     update: str | Update,
     n_steps: int,
     step_size: float | Callable[[int], float] | ArrayLike = 1.0,

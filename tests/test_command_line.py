@@ -166,7 +166,7 @@ def test_module_exits_with_the_code_of_the_command(
 DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(race).parameters.items()
-    if name != "process"
+    if name not in ("process", "progress")
 }
 CHOSEN = {
     "scheme": "NoExplo",
@@ -207,7 +207,7 @@ def test_race_passes_defaults_and_options(
 
 
 SWEEP = {
-    "workers": None, "scheduler": None, "progress": False, "known": None, "adaptive": False,
+    "workers": None, "scheduler": None, "known": None, "adaptive": False,
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,

@@ -133,8 +133,9 @@ import json, pu_lib
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.chapters.domino.quantities import domino
 race = pu_lib.race("ladder", step_sizes=[1.0], runs=2, max_steps=2000)
-chunks = pu_lib.sweep("ladder", "runs", step_sizes=[1.0], runs=1, max_steps=500)
-print(json.dumps([count(10, "rep", 1), domino(3, "rep", 1), [e.update for e in race], chunks]))
+swept = pu_lib.sweep("ladder", "runs", step_sizes=[1.0], runs=1, max_steps=500)
+counts = count(10, "rep", 1), domino(3, "rep", 1)
+print(json.dumps([*counts, [e.update for e in race], swept.computed]))
 """
 
 

@@ -224,10 +224,10 @@ def test_value_sweeps_decide_only_if_the_target_is_outside_their_bounds(monkeypa
 def test_value_sweeps_within_rounding_of_the_target_do_not_decide(monkeypatch):
     swept = iter([(0.0, 0.0)] * 100)
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
-    monkeypatch.setattr(values, "_from_starts", lambda *_: values._MARGIN)
+    monkeypatch.setattr(values, "_from_starts", lambda *_: -1.0 + values._MARGIN)
     monkeypatch.setattr(values, "performance", lambda *_: 0.25)
     process = (*[None] * 5, 0.5, None, None, False, None, None)
-    assert values.reaches_threshold(None, None, process, (), (), 0.0)
+    assert values.reaches_threshold(None, None, process, (), (), -1.0)
     assert next(swept, None) is None
 
 

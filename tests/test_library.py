@@ -1,8 +1,11 @@
 """The public names of ``pu_lib``, and the error messages of the command line."""
 
+import io
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +13,13 @@ import pytest
 import pu_lib
 from pu_lib.__main__ import main
 from pu_lib.domains import chain
-from pu_lib.experiments.options import SCHEMES, scheme_of
+from pu_lib.engine import compiling
+from pu_lib.experiments.options import PAPER, SCHEMES, scheme_of
+from pu_lib.experiments.results import Panel, read_results
 from pu_lib.experiments.sweep import grid
 from pu_lib.moved import MOVED
 from pu_lib.trajectories import run
+from pu_lib.updates import SoftmaxPolicyGradient
 
 HEAVY = ("numpy", "scipy", "matplotlib", "numba", "pandas", "ipywidgets", "gymnasium", "flint")
 
@@ -144,3 +150,108 @@ def test_old_module_names_import_the_new_module_and_warn(old, new, monkeypatch):
     with pytest.warns(DeprecationWarning, match=rf"pu_lib\.{old} is now pu_lib\.{new}"):
         module = import_module(f"pu_lib.{old}")
     assert module is import_module(f"pu_lib.{new}")
+
+
+def test_race_has_a_table_for_notebooks_a_frame_and_a_short_repr():
+    updates = ["di", "ce"]
+    found = pu_lib.race("chain n_states=4", step_sizes=[0.1, 1.0], runs=2, updates=updates)
+    names = [entry.update for entry in found]
+    assert repr(found) == f"Race({', '.join(names)}; fastest first)"
+    assert "\n" not in repr(found[0])
+    assert len(repr(found[0])) < 40
+    page = found._repr_html_()
+    assert page.count("<tr>") == 3
+    assert page.count("too few runs") == 4
+    for note in found.notes:
+        assert f"<p>{note}</p>" in page
+    table = found.to_frame()
+    assert table["update"].tolist() == [names[0]] * 2 + [names[1]] * 2
+    assert table["eta"].tolist() == [0.1, 1.0] * 2
+    assert table["mean"].min() == found[0].best.mean
+    never = pu_lib.race("chain n_states=12", "NoExplo", [1.0], 1, 50, updates=["di"])
+    assert '<td colspan="6">no run reached the target</td>' in never._repr_html_()
+
+
+@dataclass(frozen=True)
+class Slower(SoftmaxPolicyGradient):
+    """An update without registration, in a sweep with the library's updates."""
+
+    name = "slower"
+    parametrization = "softmax"
+
+    @property
+    def kernel(self):
+        return slower_step
+
+
+def slower_step(theta, pi, q, best, weight, n_actions):
+    mean = 0.0
+    for a in range(n_actions):
+        mean += pi[a] * q[a]
+    for a in range(n_actions):
+        theta[a] += 0.5 * weight * pi[a] * (q[a] - mean)
+
+
+def test_results_of_a_sweep_with_an_own_update_become_statistics_and_curves(tmp_path):
+    settings = {"step_sizes": [1.0, 10.0], "runs": 6, "max_steps": 20_000}
+    swept = pu_lib.sweep("chain n_states=4", tmp_path, updates=["di", Slower()], **settings)
+    assert (swept.computed, repr(swept)) == (4, "Results(24 runs)")
+    table = swept.to_frame()
+    assert len(table) == 4
+    row = table.query("update == 'slower' and eta == 10").iloc[0]
+    runs = swept.table.query("update == 'slower' and eta == 10")["steps"]
+    assert (row["runs"], row["mean"]) == (6, runs.mean())
+    assert (row["median_low"], row["median_high"]) == (runs.min(), runs.max())
+    assert row["mean_low"] == -np.inf
+    panel = Panel("chain", "HiOffPol", "eta", "own", 4)
+    for results in (swept, read_results(tmp_path)):
+        curves = results.of(panel)
+        assert curves.updates == ("di", "slower")
+        assert curves.point("mean")[1, 1] == runs.mean()
+
+
+def test_frame_of_results_with_a_cap_on_trajectories_has_the_last_time_as_horizon(tmp_path):
+    options = replace(PAPER, stop="episodes", max_episodes=20)
+    settings = {"step_sizes": [0.001], "runs": 3, "updates": ["di"], "options": options}
+    swept = pu_lib.sweep("chain n_states=4", tmp_path, **settings)
+    assert swept.table["censored"].any()
+    assert swept.to_frame()["horizon"].tolist() == [swept.table["steps"].max()]
+
+
+class Screen(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_in_terminals_and_notebooks_only(monkeypatch, tmp_path):
+    def shown(screen, **settings):
+        monkeypatch.setattr(sys, "stderr", screen)
+        fixed = {"step_sizes": [1.0], "runs": 1, "updates": ["di"]}
+        pu_lib.race("chain n_states=4", **fixed, **settings)
+        text = screen.getvalue()
+        pu_lib.sweep("chain n_states=4", tmp_path, **fixed, **settings)
+        assert bool(text) == (screen.getvalue() != text)
+        return "1/1" in text
+
+    assert not shown(io.StringIO())
+    assert shown(Screen())
+    assert not shown(Screen(), progress=False)
+    assert shown(io.StringIO(), progress=True)
+    shell = SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert shown(io.StringIO())
+
+
+def test_first_compilation_is_noted_in_terminals(monkeypatch):
+    own = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=slower_step)})
+    function = compiling.code_digest  # any function of the library
+    library = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+    for screen, lines in ((io.StringIO(), 0), (Screen(), 1)):
+        listener = compiling._RarerCollection()
+        monkeypatch.setattr(sys, "stderr", screen)
+        for event in (own, library, library):
+            listener.on_start(event)
+            listener.on_end(event)
+        assert screen.getvalue().count("Compiling with numba") == lines

@@ -209,7 +209,7 @@ def test_large_sparse_processes_are_accurate_at_states_with_small_values():
         np.testing.assert_allclose(evaluation.v, v, rtol=1e-11)
         assert evaluation.performance == pytest.approx(best.performance, rel=1e-11)
         if n == 500:
-            assert "in proportion to the terms of each state; 0 states" in best.message
+            assert "of each state, certified up to rounding; 0 states with" in best.message
             assert "roundings of the terms of each state" in evaluation.message
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pu_lib import sparse
+from pu_lib import from_gymnasium, sparse
 from pu_lib.engine import compiling
 
 DISCOUNTS = (0.0, 0.3, 0.9, 0.99, 0.999, 0.9999)
@@ -217,7 +217,8 @@ def test_large_frozen_lake_has_an_accurate_value_at_every_state():
     import gymnasium
     from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 
-    table = gymnasium.make("FrozenLake-v1", desc=generate_random_map(50, seed=1)).unwrapped.P
+    lake = gymnasium.make("FrozenLake-v1", desc=generate_random_map(50, seed=1))
+    table = lake.unwrapped.P
     rows, columns, data, rewards = [], [], [], np.zeros((2501, 4))
     for s, a in np.ndindex(2500, 4):
         for p, after, reward, ended in table[s][a]:
@@ -237,6 +238,91 @@ def test_large_frozen_lake_has_an_accurate_value_at_every_state():
     assert (bounds.error <= 1e-11 * v).all()
     ties = (np.sort(q, axis=1)[:, -2] >= (1.0 - 1e-12) * v)[v > 0.0]
     assert 0 < ties.sum() <= bounds.undecided <= (v > 0.0).sum()
+    read = from_gymnasium(lake, 0.9).optimal()  # the terminal state is the last there, too
+    assert_array_equal(read.v, found.v)
+    assert f"certified up to rounding; {bounds.undecided} states with undecided" in read.message
+
+
+def ring(n):
+    """Two actions that move to the next or to the previous state of a ring."""
+    after = np.stack([(np.arange(n) + 1) % n, (np.arange(n) - 1) % n], axis=1).ravel()
+    return scipy.sparse.csr_array((np.ones(2 * n), (np.arange(2 * n), after)), shape=(2 * n, n))
+
+
+def islands():
+    """Corridors without a connection, whose rewards are 1, 1e-12, 1e12 and 0."""
+    matrix, rewards = corridor(60)
+    return (
+        scipy.sparse.csr_array(scipy.sparse.block_diag([matrix] * 4)),
+        np.vstack([rewards * unit for unit in (1.0, 1e-12, 1e12, 0.0)]),
+    )
+
+
+def garnet(n):
+    """Three actions with four random successors each, and rewards of both signs."""
+    rng = np.random.default_rng(5)
+    columns, data = rng.integers(n, size=12 * n), rng.dirichlet(np.ones(4), size=3 * n).ravel()
+    rows = np.repeat(np.arange(3 * n), 4)
+    matrix = scipy.sparse.csr_array((data, (rows, columns)), shape=(3 * n, n))
+    return matrix, rng.normal(size=(n, 3))
+
+
+def twice(matrix, rewards):
+    """The same process with each action doubled, so that every state has an exact tie."""
+    pairs = np.repeat(np.arange(len(rewards)), 2) * 2 + 1
+    return scipy.sparse.csr_array(matrix[pairs]), np.repeat(rewards[:, 1:], 2, axis=1)
+
+
+def scaled(process, factor):
+    return process[0], process[1] * factor
+
+
+def with_prices():
+    """A ring where one state pays 1 and the opposite state costs 1."""
+    rewards = np.zeros((200, 2))
+    rewards[0], rewards[100] = 1.0, -1.0
+    return ring(200), rewards
+
+
+HARD = {
+    "values 1e-20 apart": (lambda: corridor(300), 0.5),
+    "far from the reward": (lambda: corridor(300), 0.999999),
+    "tiny rewards": (lambda: scaled(corridor(300), 1e-200), 0.9),
+    "large rewards": (lambda: scaled(corridor(300), 1e140), 0.9),
+    "only costs": (lambda: scaled(corridor(300), -1.0), 0.9),
+    "both signs": (lambda: garnet(400), 0.99),
+    "both signs, long horizon": (lambda: garnet(400), 0.999999),
+    "disconnected": (islands, 0.95),
+    "disconnected, long horizon": (islands, 0.999999),
+    "exact ties": (lambda: twice(*islands()), 0.95),
+    "deterministic": (with_prices, 0.3),
+    "deterministic, long horizon": (with_prices, 0.999999),
+    "no reward": (lambda: (ring(200), np.zeros((200, 2))), 0.9),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_hard_processes_have_no_wrong_action_and_errors_within_the_bounds(case):
+    make, discount = HARD[case]
+    matrix, rewards = make()
+    (n, n_actions), states = rewards.shape, np.arange(len(rewards))
+    found = sparse.optimal(matrix, rewards, discount, max_evaluations=1000)
+    bounds = sparse.bounds(matrix, rewards, discount, found)
+    assert found.converged
+    assert bounds.per_state
+    # The values of the policy by elimination, refined in long doubles.
+    transitions = matrix.toarray().reshape(n, n_actions, n)
+    system = np.eye(n) - discount * transitions[states, found.actions]
+    inverse, paid = np.linalg.inv(system), rewards[states, found.actions]
+    chain, long = transitions[states, found.actions].astype(np.longdouble), np.longdouble
+    v = (inverse @ paid).astype(long)
+    for _ in range(30):
+        v += inverse.astype(long) @ (paid + long(discount) * (chain @ v) - v)
+    ahead = transitions.astype(long) @ v
+    terms = np.abs(rewards) + discount * (transitions @ np.abs(found.v))
+    assert ((rewards + long(discount) * ahead).max(axis=1) - v <= 1e-15 * terms.max(axis=1)).all()
+    assert (np.abs(found.v - v) <= bounds.error).all()
+    assert (bounds.error <= 4e-15 / (1.0 - discount) * terms.max(axis=1) + 1e-11 * abs(v)).all()
 
 
 def test_optimal_values_agree_with_quantecon():

@@ -102,3 +102,41 @@ def test_claims_without_a_name_exits_before_any_check(python: Path, tmp_path: Pa
     assert "pip install 'pu-lib[empirical]'" in done.stderr
     assert done.stdout == ""
     assert "claim/s" not in done.stderr, "a check ran before the error"
+
+
+RACE = "pu_lib.race('chain n_states=4', step_sizes=[1.0], runs=1, updates=['di'], max_steps=500)"
+
+
+def test_base_installation_races(python: Path, tmp_path: Path) -> None:
+    done = run_python(python, ["-c", f"import pu_lib; print({RACE})"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "too few runs" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"{RACE}.to_frame()",
+        "pu_lib.run('chain', 'mce', 2).to_frame()",
+        "pu_lib.sweep('chain n_states=4', 'runs', step_sizes=[1.0], runs=1)",
+        "pu_lib.from_gymnasium('FrozenLake-v1')",
+        "pu_lib.run('FrozenLake-v1', 'mce', 2)",
+        "pu_lib.judge('thm:unlearndecay/i')",
+        "pu_lib.judge('sec:randommdps/es-sides')",
+        "__import__('pu_lib.show.race')",
+        "__import__('pu_lib.experiments.results').experiments.results.committed()",
+    ],
+)
+def test_function_runs_or_names_the_missing_extra(python: Path, tmp_path: Path, call: str) -> None:
+    done = run_python(python, ["-c", f"import pu_lib; {call}"], tmp_path)
+    last = done.stderr.strip().splitlines()[-1] if done.stderr else ""
+    assert done.returncode == 0 or "pip install 'pu-lib[empirical]'" in last, done.stderr
+
+
+def test_misspelt_name_is_corrected_before_gymnasium_is_named(python: Path, tmp_path: Path) -> None:
+    done = run_python(python, ["-c", "import pu_lib; pu_lib.run('chian', 'mce', 2)"], tmp_path)
+    suggestion, _, rest = done.stderr.strip().splitlines()[-1].partition("There are:")
+    assert "unknown 'chian'" in suggestion
+    assert "'chain'" in suggestion
+    assert "gymnasium" not in suggestion.lower()
+    assert "pip install 'pu-lib[empirical]'" in rest

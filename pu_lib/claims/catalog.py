@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from pu_lib.arrays import safe_repr
 from pu_lib.claims.formulas import Formula, insert_formulas
 from pu_lib.claims.recorder import Check, Status
+from pu_lib.extras import naming_the_extra
 from pu_lib.settings import did_you_mean
 
 __all__ = ["Claim", "Erratum", "Scope", "Severity", "chapters", "check_of", "errata"]
@@ -155,7 +156,8 @@ def _table(chapter: str, text: str) -> dict[str, Any]:
     """Parse the text of a ``claims.toml`` file, with its formulas replaced by their LaTeX."""
     table = {"chapter": chapter, **tomllib.loads(text)}
     if "<<" in text:
-        module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.quantities")
+        with naming_the_extra():
+            module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.quantities")
         formulas = _members(module, Formula)
         for row in (*table.get("claim", ()), *table.get("erratum", ())):
             row.update({name: _filled(chapter, entry, formulas) for name, entry in row.items()})
@@ -291,7 +293,8 @@ def check_of(claim: Claim) -> Check:
 @cache
 def _checks(chapter: str) -> dict[str, Check]:
     """Return a dict from claim identifiers to the checks in the chapter's ``checks`` module."""
-    module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.checks")
+    with naming_the_extra():
+        module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.checks")
     several = (many for many in _members(module, tuple).values())
     found = [*_members(module, Check).values()]
     found += [one for many in several for one in many if isinstance(one, Check)]

@@ -37,7 +37,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes (default: a grid)"
     )
     parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument("--runs", type=int, default=20, help="runs of each setting")
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=20,
+        help="runs of each setting (default: 20; intervals of means need 100)",
+    )
     parser.add_argument("--max-steps", type=int, default=200_000, help="cap of a run")
     parser.add_argument("--target", type=float, help="normalised performance to reach")
     parser.add_argument("--preset", default="paper", help="paper or predecessor, 'paper cut=0'...")

@@ -108,7 +108,6 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.out,
             workers=arguments.workers,
             scheduler=arguments.scheduler,
-            progress=sys.stderr.isatty(),
             known=_known(arguments.known),
             adaptive=arguments.adaptive,
         )

@@ -27,6 +27,8 @@ import numba
 import numpy as np
 from numba.core import event
 
+from pu_lib.progress import note
+
 __all__ = [
     "allocating",
     "allocating_in_memory",
@@ -99,13 +101,19 @@ def _cached(dispatcher: Any) -> Any:
 class _RarerCollection(event.Listener):
     """Collect garbage less often while numba compiles, which saves a tenth of the compile time.
 
+    The first time that a function of the library is compiled, a line says so.
+
     Numba sends these events under its lock, so only one thread at a time runs this code.
     """
 
     def __init__(self) -> None:
         self._before: list[tuple[int, int, int]] = []
+        self._told = False
 
     def on_start(self, event: Any) -> None:
+        if not self._told and event.data["dispatcher"].py_func.__module__.startswith("pu_lib."):
+            self._told = True
+            note("Compiling with numba, which takes up to a minute the first time.")
         self._before.append(gc.get_threshold())
         first, *others = self._before[-1]
         gc.set_threshold(first and max(first, 20_000), *others)  # 0 disables it

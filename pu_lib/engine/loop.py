@@ -378,8 +378,13 @@ def _start(starts: Any, cumulative: Any, stream: Any) -> Any:
     x = 0
     if len(starts) > 1:
         u, stream = uniform(stream)
-        while x < len(starts) - 1 and u >= cumulative[x]:
-            x += 1
+        last = len(starts) - 1  # the state is in x..last, the first with u < cumulative
+        while x < last:
+            middle = (x + last) // 2
+            if u >= cumulative[middle]:
+                x = middle + 1
+            else:
+                last = middle
     return np.int64(starts[x]), stream
 
 

@@ -5,7 +5,7 @@ Otherwise Gauss-Seidel sweeps start from the last values. If a sweep raises no v
 and lowers no value by more than d, then :math:`v_\pi \le v + \frac{\gamma}{1-\gamma}u` and
 :math:`v_\pi \ge v - \frac{\gamma}{1-\gamma}d`. Sweeps stop as soon as these bounds decide
 whether the performance is above or below the threshold. If the bounds do not decide, elimination
-computes the performance.
+computes the performance, or BiCGSTAB (`pu_lib.sparse`) if there are many states.
 
 The argument `process` is a `pu_lib.engine.loop.Process`, and `actions` and `successors` are static
 (`pu_lib.engine.rows`): tuples of zeros with one entry for each action or successor. Empty
@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from pu_lib.engine.compiling import allocating, compiled
+from pu_lib.sparse import VALUE_TOLERANCE, solve_by_bicgstab, solve_by_sweeps
 
 __all__ = ["performance", "reaches_threshold", "solve"]
 
-_MAX_SWEEPS = 100  # after this many sweeps elimination decides
-_MARGIN = 1e-12  # of performance, larger than rounding: bounds decide only beyond it
+_MAX_SWEEPS = 100  # after this many sweeps elimination or BiCGSTAB decides
+_MAX_ELIMINATED = 500  # states; the time of elimination grows with their cube
+_MARGIN = 1e-12  # relative to the threshold, larger than rounding: bounds decide only beyond it
 
 
 @compiled
@@ -99,6 +101,34 @@ def _eliminate(
         v[order[x]] = right[x]
 
 
+@allocating
+def _solve_large(
+    pi: Any, v: Any, probability: Any, successor: Any, reward: Any, gamma: float, A: int
+) -> None:
+    """Improve v to the solution of v = r + gamma P v, with memory linear in the transitions."""
+    n, K = len(v), probability.shape[1]
+    start, count = np.zeros(n + 1, np.int32), 0
+    for s in range(n):
+        for i in range(s * A, (s + 1) * A):
+            for k in range(K):
+                count += pi[s, i - s * A] * probability[i, k] > 0.0
+        start[s + 1] = count
+    index, chance, paid = np.empty(count, np.int32), np.empty(count), np.zeros(n)
+    count = 0
+    for s in range(n):
+        for i in range(s * A, (s + 1) * A):
+            paid[s] += pi[s, i - s * A] * reward[i]
+            for k in range(K):
+                share = pi[s, i - s * A] * probability[i, k]
+                if share > 0.0:
+                    index[count], chance[count] = successor[i * K + k], share
+                    count += 1
+    chain = start, index, chance, np.arange(n), paid, gamma, v, VALUE_TOLERANCE
+    relative, _ = solve_by_bicgstab(*chain)
+    if relative > VALUE_TOLERANCE:
+        solve_by_sweeps(*chain)
+
+
 @compiled
 def _sweep(
     pi: Any,
@@ -138,6 +168,8 @@ def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) ->
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if acyclic:
         _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
+    elif len(order) > _MAX_ELIMINATED:
+        _solve_large(pi, v, probability, successor, reward, gamma, len(actions))
     else:
         _eliminate(pi, v, probability, successor, reward, gamma, order, len(actions))
     return _from_starts(v, starts, shares)
@@ -153,14 +185,14 @@ def reaches_threshold(
     """
     probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
     if not acyclic:
-        reach = gamma / (1.0 - gamma)
+        reach, margin = gamma / (1.0 - gamma), _MARGIN * abs(threshold)
         for _ in range(_MAX_SWEEPS):
             up, down = _sweep(
                 pi, v, probability, successor, reward, gamma, order, actions, successors
             )
             estimate = _from_starts(v, starts, shares)
-            if estimate - reach * down > threshold + _MARGIN:
+            if estimate - reach * down > threshold + margin:
                 return True
-            if estimate + reach * up < threshold - _MARGIN:
+            if estimate + reach * up < threshold - margin:
                 return False
     return bool(threshold <= performance(pi, v, process, actions, successors))

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats
+from pu_lib.experiments.bootstrap import median_rank
 from pu_lib.experiments.cells import Chunk
 from pu_lib.experiments.curves import RANGE
 from pu_lib.experiments.database import CELL_COLUMNS, words_of
@@ -74,11 +75,10 @@ def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
     medians and the second for means. If there are too few runs, the interval of a median is
     [0, inf].
     """
-    from scipy.special import bdtr, stdtrit
+    from scipy.special import stdtrit
 
     n, ordered = len(times), np.sort(times, axis=0)
-    # The number of runs below the median is binomial (n, 1/2) if the distribution is continuous.
-    k = int(np.sum(bdtr(np.arange(n), n, 0.5) <= ERROR))
+    k = median_rank(n, ERROR)
     medians = (ordered[k - 1], ordered[n - k]) if k else (0.0 * ordered[0], ordered[0] + np.inf)
     means = []
     for end, sign in ((0.0, -1.0), (cap, 1.0)):

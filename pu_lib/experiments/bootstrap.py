@@ -21,6 +21,7 @@ __all__ = [
     "draws",
     "interval",
     "lower_quantile",
+    "median_rank",
     "resampled_mean",
     "resampled_quantile",
 ]
@@ -75,6 +76,19 @@ def lower_quantile(times: Floats, order: float) -> Floats:
     """
     k = _rank(order, len(times))
     return np.asarray(np.partition(times, k, axis=0)[k])
+
+
+def median_rank(n_runs: int, error: float) -> int:
+    """Return the largest k such that the k-th smallest of the runs is a lower end for the median.
+
+    The k-th smallest run exceeds the median with a probability of at most `error`, for any
+    distribution, and by symmetry the k-th largest run is an upper end. The result is 0 if there are
+    too few runs.
+    """
+    from scipy.special import bdtr
+
+    # The number of runs below the median is binomial (n, 1/2) if the distribution is continuous.
+    return int(np.sum(bdtr(np.arange(n_runs), n_runs, 0.5) <= error))
 
 
 def resampled_quantile(times: Floats, order: float) -> Floats:

@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.domains import Baseline, Domain, as_process, is_domain, is_path, read_domain
+from pu_lib.domains import (
+    Baseline,
+    Domain,
+    ProcessLike,
+    as_process,
+    is_domain,
+    is_path,
+    read_domain,
+)
 from pu_lib.experiments.options import Options, Scheme
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.mdp import FiniteMDP
@@ -86,7 +94,7 @@ class Process:
         return hash(self._content)
 
 
-def read_process(process: Any, **parameters: Any) -> Process:
+def read_process(process: ProcessLike | Process, **parameters: Any) -> Process:
     """Return a process with its name.
 
     Files and environment objects are named after a digest of their content, so that different
@@ -116,8 +124,9 @@ def read_process(process: Any, **parameters: Any) -> Process:
         domain, given = read_domain(process)
         return Process(domain.name, domain, {**domain.parameters, **given, **parameters})
     mdp = as_process(process)
-    by_id = isinstance(process, str) and not is_path(process)
-    return Process(process if by_id else f"mdp-{mdp.digest[:16]}", mdp, {})
+    if isinstance(process, str) and not is_path(process):
+        return Process(process, mdp, {})
+    return Process(f"mdp-{mdp.digest[:16]}", mdp, {})
 
 
 @dataclass(frozen=True)

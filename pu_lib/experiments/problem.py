@@ -9,7 +9,7 @@ ARM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import get_args
 
 import numpy as np
@@ -25,6 +25,7 @@ from pu_lib.mdp import FiniteMDP
 __all__ = ["Baseline", "Problem", "exact_performance", "make_problem"]
 
 Floats = NDArray[np.float64]
+_ROUNDING = 1e-12  # relative; two performances with a smaller difference are taken as equal
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,15 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     if baseline == "first":
         policy[:] = np.eye(mdp.n_actions)[0]
     low = exact_performance(tables, policy)
-    high = exact_performance(tables, mdp.optimal().require().policy)
-    if not high - low > 1e-12 * max(1.0, abs(high)):
+    best = mdp.optimal().require().policy
+    high = exact_performance(tables, best)
+    # Rounding errors are relative to the performance with absolute rewards, in any unit of reward.
+    size = replace(tables, expected_reward=np.abs(tables.expected_reward))
+    scale = max(exact_performance(size, each) for each in (policy, best))
+    if not high - low > _ROUNDING * scale:
         raise ValueError(
             f"target: the baseline policy ({baseline}) already has the optimal performance "
-            f"{high:.6g}; there is nothing to learn."
+            f"{high:.6g} up to rounding; there is nothing to learn."
         )
     return Problem(
         **{field.name: getattr(tables, field.name) for field in fields(Tables)},

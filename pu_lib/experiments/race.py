@@ -15,14 +15,16 @@ Updates with a kernel run in the compiled loop. Other updates run in the plain l
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, overload
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
     Chunk,
@@ -35,9 +37,14 @@ from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.sweep import Measured, base_cell, run_chunks
-from pu_lib.experiments.thresholds import Summary, summarise
+from pu_lib.experiments.thresholds import MEAN_RUNS, MEDIAN_RUNS, Summary, summarise
+from pu_lib.extras import naming_the_extra
+from pu_lib.progress import progress_bar
 from pu_lib.settings import find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["RACE_RATES", "Race", "RaceEntry", "race"]
 
@@ -64,7 +71,7 @@ class RaceEntry:
     """
 
     update: str
-    summaries: dict[float, Summary]
+    summaries: dict[float, Summary] = field(repr=False)
 
     @property
     def label(self) -> str:
@@ -103,11 +110,14 @@ class RaceEntry:
         return "" if self.summaries[rates[1]].mean == self.best.mean else "lowest"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Race(Sequence[RaceEntry]):
     """The results of a race: a sequence of entries from the fastest to the slowest.
 
-    When printed, a race is a table of the best step sizes and times, followed by the notes.
+    When printed, or shown by a notebook, a race is a table of the best step sizes and times,
+    followed by the notes. Instead of an interval, the table has "too few runs" if there are fewer
+    than 6 runs for a median, or fewer than 100 for a mean. `pu_lib.experiments.thresholds` has the
+    reason.
 
     Attributes
     ----------
@@ -150,11 +160,57 @@ class Race(Sequence[RaceEntry]):
                     f"The best learning rate of {', '.join(names)} is the {end} of the grid: "
                     f"{advice} ones may be better still."
                 )
+        if any(entry.finished and entry.best.mean_low == -math.inf for entry in self):
+            found.append(
+                f"A 95 % interval needs {MEDIAN_RUNS} runs for a median and {MEAN_RUNS} for a mean."
+            )
         return found
 
-    def __str__(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with one row for each update and step size, from the fastest update.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A table with the columns ``update``, ``eta`` (the step size) and the attributes of
+            `Summary`.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If pandas is not installed.
+        """
+        with naming_the_extra():
+            import pandas as pd
+        rows = [
+            {"update": entry.update, "eta": step_size, **asdict(summary)}
+            for entry in self
+            for step_size, summary in entry.summaries.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def _rows(self) -> list[list[str]]:
+        """Return the cells of the printed table; the first row is the head."""
         head = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
-        rows = [head, *([entry.update, *_cells(entry)] for entry in self)]
+        return [head, *([entry.update, *_cells(entry)] for entry in self)]
+
+    def __repr__(self) -> str:
+        return f"Race({', '.join(entry.update for entry in self)}; fastest first)"
+
+    def _repr_html_(self) -> str:
+        """Return the printed table as HTML, which notebooks show."""
+        head, *rows = [[html.escape(cell) for cell in row] for row in self._rows()]
+        lines = ["<table><thead><tr>", *(f"<th>{cell}</th>" for cell in head), "</tr></thead>"]
+        for first, *others in rows:
+            span = f' colspan="{len(head) - 1}"' if len(others) == 1 else ""
+            cells = "".join(f"<td{span}>{cell}</td>" for cell in others)
+            lines.append(f"<tr><td>{first}</td>{cells}</tr>")
+        notes = [f"<p>{html.escape(note)}</p>" for note in self.notes]
+        return "".join([*lines, "</table>", *notes])
+
+    def __str__(self) -> str:
+        rows = self._rows()
+        head = rows[0]
         # The sentence on an update without a finished run spans columns and sets no widths.
         whole = [row for row in rows if len(row) == len(head)]
         widths = [max(map(len, column)) for column in zip(*whole, strict=True)]
@@ -172,7 +228,7 @@ class Race(Sequence[RaceEntry]):
 
 @renamed(rates="step_sizes", preset="options")
 def race(
-    process: Any,
+    process: ProcessLike,
     scheme: str = "HiOffPol",
     step_sizes: Sequence[float] | None = None,
     runs: int = 20,
@@ -182,6 +238,7 @@ def race(
     seed: int = 0,
     workers: int | None = None,
     updates: Sequence[str | Update] | None = None,
+    progress: bool | None = None,
 ) -> Race:
     """Race updates on a process.
 
@@ -217,6 +274,9 @@ def race(
         updates, `UPDATES`. ``pg-es`` is the escort policy gradient with its exact factor, and
         ``pg-es factor=drop`` is the update of the paper's program. If a string has no option
         ``ties``, `options.ties` applies.
+    progress : bool, optional
+        Whether to show progress and the remaining time on standard error. By default progress is
+        shown in terminals and notebooks.
 
     Returns
     -------
@@ -248,18 +308,22 @@ def race(
     )
     found: dict[str, dict[float, Summary]] = {name: {} for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
-    for _ in range(1 + _LONGER * (step_sizes is None)):
-        chunks = [
-            Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
-            for name, update in zip(names, racers, strict=True)
-            for step_size in todo.get(name, ())
-        ]
-        for chunk, measured in run_chunks(chunks, workers, _run_chunk):
-            by_step_size = found[name_of(chunk.cell.update)]
-            by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
-        todo = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
-        if not todo:
-            break
+    with progress_bar(0, progress) as bar:
+        for _ in range(1 + _LONGER * (step_sizes is None)):
+            chunks = [
+                Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
+                for name, update in zip(names, racers, strict=True)
+                for step_size in todo.get(name, ())
+            ]
+            bar.total = (bar.total or 0) + runs * len(chunks)
+            bar.refresh()
+            for chunk, measured in run_chunks(chunks, workers, _run_chunk):
+                by_step_size = found[name_of(chunk.cell.update)]
+                by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
+                bar.update(chunk.count)
+            todo = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
+            if not todo:
+                break
     order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
     return Race(tuple(order), max_steps)
 
@@ -327,5 +391,5 @@ def _time(time: float, summary: Summary) -> str:
 
 def _range(low: float, high: float, summary: Summary) -> str:
     if low == -math.inf:
-        return "one run"
+        return "too few runs"
     return f"{_time(low, summary)} to {_time(high, summary)}"

@@ -22,6 +22,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from pu_lib.experiments.options import PAPER, Options, Schedule, Scheme, configured, start_of
@@ -464,14 +465,24 @@ def _first_state(mdp: FiniteMDP, stream: Stream) -> int:
 
 def _successors(mdp: FiniteMDP) -> list[list[list[tuple[float, Transition]]]]:
     """Return the possible transitions of each state and action with their probabilities."""
-    shares, table = mdp.transitions, mdp.transition_rewards
-    expected = np.broadcast_to(mdp.rewards[:, :, np.newaxis], shares.shape)
-    paid = expected if table is None else table
+    matrix = scipy.sparse.csr_array(mdp._matrix)
+    table = mdp.transition_rewards
 
     def following(s: int, a: int) -> list[tuple[float, Transition]]:
+        row = slice(*matrix.indptr[s * mdp.n_actions + a :][:2])
+        entries = sorted(zip(matrix.indices[row], matrix.data[row], strict=True))
         return [
-            (float(shares[s, a, after]), Transition(s, a, float(paid[s, a, after]), int(after)))
-            for after in np.flatnonzero(shares[s, a])
+            (
+                float(share),
+                Transition(
+                    s,
+                    a,
+                    float(mdp.rewards[s, a] if table is None else table[s, a, after]),
+                    int(after),
+                ),
+            )
+            for after, share in entries
+            if share > 0.0
         ]
 
     return [[following(s, a) for a in range(mdp.n_actions)] for s in range(mdp.n_states)]

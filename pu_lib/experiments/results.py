@@ -17,10 +17,12 @@ curves, and the common noise of two curves cancels in the ratio of the curves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,8 @@ from pu_lib.experiments.bootstrap import (
     resampled_mean,
     resampled_quantile,
 )
+from pu_lib.experiments.thresholds import summarise
+from pu_lib.extras import naming_the_extra
 from pu_lib.updates import PAPER, UPDATES
 
 __all__ = [
@@ -59,6 +63,7 @@ __all__ = [
     "critic_runs",
     "fixed_rate",
     "random_tie_runs",
+    "read_results",
     "results_of",
     "scale_times",
     "swap_labels",
@@ -375,10 +380,40 @@ class Results:
     ----------
     table : pandas.DataFrame
         One row per run, with the columns of `pu_lib.experiments.database`.
+    computed : int
+        Number of chunks that the sweep computed which returned these results.
     """
 
     table: pd.DataFrame
+    computed: int = 0
     _curves: dict[Panel, Curves] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Results({len(self.table):,} runs)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with the statistics of each setting.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per setting, with the columns of the setting and the attributes of
+            `pu_lib.experiments.thresholds.Summary`. The horizon of the restricted mean is the cap,
+            or the last recorded time if runs were censored earlier.
+        """
+        import pandas as pd
+
+        from pu_lib.experiments.database import CELL_COLUMNS
+
+        groups = self.table.groupby(CELL_COLUMNS, sort=False, dropna=False, observed=True)
+        rows = []
+        for setting, runs in groups:
+            named = dict(zip(CELL_COLUMNS, setting, strict=True))
+            steps, censored = runs["steps"].to_numpy(), runs["censored"].to_numpy()
+            one_cap = (steps[censored] >= named["max_steps"]).all()
+            horizon = float(named["max_steps"]) if one_cap else None
+            rows.append({**named, **asdict(summarise(steps, censored, horizon))})
+        return pd.DataFrame(rows)
 
     def curves(self, name: str) -> Curves:
         """Return the curves of the paper's updates in a panel of `PANELS`.
@@ -430,7 +465,8 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     if rows.empty:
         raise ValueError(f"table: there is no run of {panel.words}; make its runs first.")
     named, names = rows["update"].factorize()
-    updates = tuple(u for u in UPDATES if u in names)
+    # Updates that are not registered, or not any more, follow in the order of the table.
+    updates = tuple([u for u in UPDATES if u in names] + [u for u in names if u not in UPDATES])
     axis, x = np.unique(rows[panel.axis].to_numpy(dtype=np.float64), return_inverse=True)
     runs, r = np.unique(rows["run"].to_numpy(), return_inverse=True)
     u = np.array([updates.index(name) for name in names])[named]
@@ -450,6 +486,14 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
             f"table: no run of {panel.words} has all updates at all positions; run the sweep on."
         )
     return Curves(axis, updates, steps[whole], censored[whole], counts)
+
+
+def read_results(directory: str | os.PathLike[str], computed: int = 0) -> Results:
+    """Return the results of a directory from its ``runs.parquet``, which sweeps write."""
+    with naming_the_extra():
+        import pandas as pd
+
+    return Results(pd.read_parquet(Path(directory) / "runs.parquet"), computed)
 
 
 @cache

@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from pu_lib.arrays import as_float, as_int, renamed
-from pu_lib.domains import Domain
-from pu_lib.experiments.adaptive import EarlyStopping, rounds
+from pu_lib.domains import Domain, ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
     Chunk,
@@ -33,7 +31,6 @@ from pu_lib.experiments.cells import (
     problem_of,
     read_process,
 )
-from pu_lib.experiments.database import Database, update_words
 from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, engine_of, seed_state, simulate
 from pu_lib.experiments.options import (
     PAPER,
@@ -45,6 +42,9 @@ from pu_lib.experiments.options import (
     scheme_of,
 )
 from pu_lib.experiments.panels import RATES
+from pu_lib.experiments.results import Results, read_results
+from pu_lib.extras import naming_the_extra
+from pu_lib.progress import progress_bar
 from pu_lib.updates import UPDATES, Update, name_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ _local = threading.local()
 
 @renamed(rates="step_sizes", preset="options")
 def grid(
-    process: Any,
+    process: ProcessLike,
     updates: Sequence[str | Update] | None = None,
     step_sizes: Sequence[float] = RATES,
     schemes: Sequence[str] = ("HiOffPol",),
@@ -111,6 +111,9 @@ def grid(
         If the process cannot be read or its baseline is already optimal, an update has no kernel, a
         name is unknown, or an argument is out of range or repeated.
     """
+    with naming_the_extra():
+        from pu_lib.experiments.database import update_words
+
     first, options = read_process(process), require_options(options)
     chosen = [
         configured(update, options)
@@ -290,7 +293,7 @@ def run_chunk(chunk: Chunk) -> Measured:
 
 @renamed(what="process", rates="step_sizes", preset="options")
 def sweep(
-    process: Any,
+    process: ProcessLike,
     directory: str | os.PathLike[str],
     *,
     updates: Sequence[str | Update] | None = None,
@@ -305,10 +308,10 @@ def sweep(
     experiment: str | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
-) -> int:
+) -> Results:
     """Compute the runs of a grid of settings that are missing in a directory.
 
     Parameters
@@ -345,8 +348,9 @@ def sweep(
         Number of threads. The default is the number of processors.
     scheduler : str, optional
         Address of a running Dask scheduler to use instead of threads.
-    progress : bool
-        Whether to show progress and the remaining time on standard error.
+    progress : bool, optional
+        Whether to show progress and the remaining time on standard error. By default progress is
+        shown in terminals and notebooks.
     known : pandas.DataFrame, optional
         A table of runs. Runs of the current engine and the same process in the table are not
         computed again. A table without the column `process` counts only for the domains of the
@@ -356,8 +360,9 @@ def sweep(
 
     Returns
     -------
-    int
-        The number of chunks that were computed.
+    Results
+        All runs in the directory, with the number of chunks that this sweep computed. The method
+        `to_frame` returns the statistics of each setting.
 
     Raises
     ------
@@ -366,6 +371,8 @@ def sweep(
     ValueError
         If the process cannot be read or its baseline is already optimal, an argument is out of
         range, or the scheduler cannot be used.
+    ModuleNotFoundError
+        If pandas or pyarrow is not installed.
     """
     chunks = grid(
         process,
@@ -380,7 +387,8 @@ def sweep(
         parameters,
         experiment,
     )
-    return run_missing(chunks, directory, workers, scheduler, progress, known, adaptive)
+    computed = run_missing(chunks, directory, workers, scheduler, progress, known, adaptive)
+    return read_results(directory, computed)
 
 
 def run_missing(
@@ -388,7 +396,7 @@ def run_missing(
     directory: str | os.PathLike[str],
     workers: int | None = None,
     scheduler: str | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
 ) -> int:
@@ -414,11 +422,15 @@ def run_missing(
     ValueError
         If the number of workers is not positive, or the scheduler cannot be used.
     """
+    with naming_the_extra():
+        from pu_lib.experiments.adaptive import EarlyStopping, rounds
+        from pu_lib.experiments.database import Database
+
     threads = _threads(workers)
     total, computed = sum(chunk.count for chunk in chunks), 0
     with (
         Database(directory) as database,
-        tqdm(total=total, unit="run", disable=not progress, smoothing=0.02) as bar,
+        progress_bar(total, progress) as bar,
     ):
         if known is not None:
             database.take_over(known, [chunk.cell for chunk in chunks])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Tables", "lay_out"]
 
 Floats = NDArray[np.float64]
+
+_MAX_ENTRIES = 100_000_000  # of the tables, which then have 3.6 GB
 
 
 @dataclass(frozen=True)
@@ -109,22 +111,29 @@ def lay_out(mdp: FiniteMDP) -> Tables:
     transitions = scipy.sparse.csr_array(mdp._matrix, copy=True)
     transitions.eliminate_zeros()
     transitions.sort_indices()
-    start = transitions.indptr
-    K = max(1, int(np.diff(start).max()))
+    counts = np.diff(transitions.indptr)
+    K = max(1, int(counts.max()))
+    if S * A * K > _MAX_ENTRIES:
+        widest = int(np.argmax(counts))
+        raise ValueError(
+            f"transitions: state {widest // A}, action {widest % A} has {K:,} successors. A "
+            f"simulation stores as many for each state and action, which makes {S * A * K:,} "
+            f"entries; at most {_MAX_ENTRIES:,} are allowed."
+        )
     state_type = _smallest_type(S)
     probability, successor = np.zeros((S * A, K)), np.zeros((S * A, K), dtype=state_type)
     reward = np.zeros((S * A, K))
+    pair = np.repeat(np.arange(S * A), counts)
+    entry = pair, np.arange(len(pair)) - np.repeat(transitions.indptr[:-1], counts)
+    probability[entry], successor[entry] = transitions.data, transitions.indices
     paid = mdp.transition_rewards
-    for i in range(S * A):
-        reached = transitions.indices[start[i] : start[i + 1]]
-        probability[i, : len(reached)] = transitions.data[start[i] : start[i + 1]]
-        successor[i, : len(reached)] = reached
-        reward[i, : len(reached)] = (
-            mdp.rewards[i // A, i % A] if paid is None else paid[i // A, i % A, reached]
-        )
+    reward[entry] = (
+        mdp.rewards.ravel()[pair]
+        if paid is None
+        else paid.reshape(S * A, S)[pair, transitions.indices]
+    )
     cumulative = np.cumsum(probability, axis=1)
     # Make the cumulative sums end at exactly 1, so that unused entries are never sampled.
-    counts = np.count_nonzero(probability, axis=1)
     cumulative[np.arange(K) >= np.maximum(counts, 1)[:, np.newaxis] - 1] = 1.0
     expected = np.zeros(S * A)
     for k in range(K):
@@ -161,20 +170,29 @@ def _order(
     sorted by their distance to a terminal state.
     """
     S = len(terminal)
-    ahead = [
-        set(successor[s * n_actions : (s + 1) * n_actions][reachable[s * n_actions :][:n_actions]])
-        for s in range(S)
-    ]
-    placed, order, waiting = set(np.flatnonzero(terminal)), [], set(np.flatnonzero(~terminal))
-    while ready := sorted(s for s in waiting if ahead[s] <= placed):
-        order += ready
-        placed.update(ready)
-        waiting.difference_update(ready)
-    acyclic = not waiting
+    pair, _ = np.nonzero(reachable)
+    # Row s of `leading` has the states that have s as a successor.
+    leading = scipy.sparse.csr_array(
+        (np.ones(len(pair), np.bool_), (successor[reachable], pair // n_actions)), shape=(S, S)
+    )
+    placed = terminal.copy()
+    order: list[NDArray[Any]] = [np.empty(0, np.intp)]
+    unplaced = np.bincount(leading.indices, minlength=S)  # number of successors
+    layer: NDArray[Any] = np.flatnonzero(terminal)
+    while len(layer):
+        before, times = np.unique(leading[layer].indices, return_counts=True)
+        unplaced[before] -= times
+        layer = before[unplaced[before] == 0]
+        placed[layer] = True
+        order.append(layer)
+    acyclic = bool(placed.all())
     # With cycles, sweeps converge fastest in the order of the distance to a terminal state.
-    while waiting:
-        near = sorted(s for s in waiting if ahead[s] & placed) or sorted(waiting)
-        order += near
-        placed.update(near)
-        waiting.difference_update(near)
-    return np.array(order, dtype=np.intp), acyclic
+    layer = np.flatnonzero(placed)
+    while not placed.all():
+        before = np.unique(leading[layer].indices)
+        layer = before[~placed[before]]
+        if len(layer) == 0:
+            layer = np.flatnonzero(~placed)
+        placed[layer] = True
+        order.append(layer)
+    return np.concatenate(order), acyclic

@@ -10,15 +10,36 @@ at least T. Three statistics are reported together, because they can disagree:
   :math:`\tau = T`, the restricted mean is the mean of the recorded times;
 - the censored share.
 
-Intervals are percentile intervals of the bootstrap over runs, with a fixed seed. Settings that
+The interval of a median consists of order statistics of the runs. Its coverage is at least the
+stated level for any distribution, by the binomial distribution. At 95 % it needs `MEDIAN_RUNS`
+runs.
+
+The interval of a mean is the percentile interval of the bootstrap over runs, with a fixed seed. Its
+coverage is asymptotic, and no interval is given for fewer than `MEAN_RUNS` runs. Settings that
 share the random streams of their runs (and, on Random MDPs, their processes) are compared run by
 run: `compare` resamples pairs.
 
 Applicability and issues
 ------------------------
-Bootstrap intervals of quantiles are coarse if there are fewer than about twenty runs. An end of an
-interval is infinite if too many runs of the corresponding resample are censored. Restricted means
-are comparable only if they have the same horizon.
+Coverage of the 95 % percentile interval of the restricted mean, simulated at a cap of 20,000 steps:
+
+==============================================  =====  ======  ======  =======  =======
+Law of the time                                 5      20      60      100      400
+==============================================  =====  ======  ======  =======  =======
+exponential, mean 1000                          0.79   0.90    0.93    0.94     0.95
+log-normal, exp(7 + 1.5 z)                      0.69   0.86    0.93    0.93     0.94
+exponential, mean 100; 5 % never pass           0.23   0.63    0.92    0.93     0.94
+==============================================  =====  ======  ======  =======  =======
+
+The last row limits all methods: there are no runs at the cap among 20 runs with probability 0.36,
+and no statistic of these runs then shows that there are any. With 100 runs, Student's interval
+covers 0.88 in the last row and BCa's 0.97. One added run at the cap, as in
+`pu_lib.experiments.adaptive`, gives a coverage of 1.00 in all rows if there are 20 runs, with
+intervals that are up to four times as long. If only 1 % of the runs never pass, 100 runs are too
+few: the percentile interval covers 0.63. A test simulates parts of the table.
+
+An end of an interval is infinite if it is a run, or a mean, beyond the cap. Restricted means are
+comparable only if they have the same horizon.
 """
 
 from __future__ import annotations
@@ -30,14 +51,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array
-from pu_lib.experiments.bootstrap import LEVEL, draws, interval, lower_quantile
+from pu_lib.experiments.bootstrap import LEVEL, draws, interval, median_rank
 
-__all__ = ["Comparison", "Summary", "compare", "quantile", "restricted_mean", "summarise"]
+__all__ = [
+    "MEAN_RUNS",
+    "MEDIAN_RUNS",
+    "Comparison",
+    "Summary",
+    "compare",
+    "quantile",
+    "restricted_mean",
+    "summarise",
+]
+
+MEDIAN_RUNS = 6
+"""Smallest number of runs for a 95 % interval of a median."""
+
+MEAN_RUNS = 100
+"""Smallest number of runs for the interval of a mean, or of a ratio of means."""
 
 
 @dataclass(frozen=True)
 class Summary:
     """Summary statistics of the times of one setting.
+
+    An interval from minus infinity to infinity means that there are too few runs for an interval.
 
     Attributes
     ----------
@@ -77,7 +115,8 @@ class Comparison:
     pairs : int
         Number of pairs of runs.
     ratio, ratio_low, ratio_high : float
-        Ratio of the restricted means, first to second, and its interval.
+        Ratio of the restricted means, first to second, and its interval, which is from minus
+        infinity to infinity if there are fewer than `MEAN_RUNS` pairs.
     wins, ties : float
         Share of pairs in which the first setting passed earlier, and share of tied pairs.
     """
@@ -155,7 +194,7 @@ def restricted_mean(times: ArrayLike, censored: ArrayLike, horizon: float | None
 def summarise(
     times: ArrayLike, censored: ArrayLike, horizon: float | None = None, confidence: float = LEVEL
 ) -> Summary:
-    """Return the summary statistics of one setting, with bootstrap intervals.
+    """Return the summary statistics of one setting, with intervals.
 
     Parameters
     ----------
@@ -175,19 +214,18 @@ def summarise(
         As for `restricted_mean`, or if the level is out of range.
     """
     recorded, cut = _checked(times, censored)
-    tau = _horizon(recorded, horizon)
-    index = draws(len(recorded))
-    if np.all(recorded[cut] >= recorded.max()):
-        # With one cap the Kaplan-Meier estimate is the empirical distribution: no loop is needed.
-        known = np.where(cut, np.inf, recorded)
-        medians = lower_quantile(known[index].T, 0.5)
-        means = np.minimum(recorded, tau)[index].mean(axis=1)
-    else:
-        medians = np.array([quantile(recorded[i], cut[i]) for i in index])
-        # If the last time of a resample is censored, its survival curve is extended as a constant.
-        means = np.array([_area(recorded[i], cut[i], tau) for i in index])
-    low, high = _ends(medians, len(recorded), confidence)
-    mean_low, mean_high = _ends(means, len(recorded), confidence)
+    tau, confidence = _horizon(recorded, horizon), _as_confidence(confidence)
+    low, high = _median_interval(recorded, cut, confidence)
+    mean_low, mean_high = -np.inf, np.inf
+    if len(recorded) >= MEAN_RUNS:
+        index = draws(len(recorded))
+        if np.all(recorded[cut] >= recorded.max()):
+            # With one cap the restricted mean is the mean of the times: no loop is needed.
+            means = np.minimum(recorded, tau)[index].mean(axis=1)
+        else:
+            # If the last time of a resample is censored, its survival curve is extended.
+            means = np.array([_area(recorded[i], cut[i], tau) for i in index])
+        mean_low, mean_high = map(float, interval(means, confidence))
     return Summary(
         runs=len(recorded),
         censored=float(np.mean(cut)),
@@ -243,8 +281,12 @@ def compare(
                 f"{name}: a run is censored at {recorded[cut].min():g}, before {last:g}; run both "
                 "settings with the same cap."
             )
-    index = draws(len(x))
-    low, high = _ends(x[index].mean(axis=1) / y[index].mean(axis=1), len(x), confidence)
+    confidence = _as_confidence(confidence)
+    low, high = -np.inf, np.inf
+    if len(x) >= MEAN_RUNS:
+        index = draws(len(x))
+        ratios = x[index].mean(axis=1) / y[index].mean(axis=1)
+        low, high = map(float, interval(ratios, confidence))
     return Comparison(
         pairs=len(x),
         ratio=float(x.mean() / y.mean()),
@@ -264,10 +306,28 @@ def _area(recorded: Floats, cut: NDArray[np.bool_], tau: float) -> float:
     return float(np.sum(np.diff(corners) * survival))
 
 
-def _ends(resampled: Floats, n: int, confidence: float) -> tuple[float, float]:
-    """Return the ends of the interval of resampled values, which are infinite for a single run."""
-    low, high = interval(resampled, confidence)
-    return (float(low), float(high)) if n > 1 else (-np.inf, np.inf)
+def _as_confidence(value: float) -> float:
+    confidence = as_float("confidence", value)
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence: expected a share in (0, 1), got {confidence}.")
+    return confidence
+
+
+def _median_interval(
+    recorded: Floats, cut: NDArray[np.bool_], confidence: float
+) -> tuple[float, float]:
+    """Return the interval of the median from order statistics.
+
+    The time of a censored run is unknown, but not below the recorded time. It is therefore replaced
+    by the recorded time for the lower end and by infinity for the upper end. A run that is censored
+    at the last recorded time is replaced by infinity for both ends.
+    """
+    k = median_rank(len(recorded), (1.0 - confidence) / 2.0)
+    if k == 0:
+        return -np.inf, np.inf
+    latest = np.where(cut, np.inf, recorded)
+    earliest = np.where(recorded < recorded.max(), recorded, latest)
+    return float(np.sort(earliest)[k - 1]), float(np.sort(latest)[-k])
 
 
 def _horizon(recorded: Floats, horizon: float | None) -> float:

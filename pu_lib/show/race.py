@@ -16,7 +16,10 @@ __all__ = ["draw_race"]
 
 @style.styled
 def draw_race(entries: Sequence[RaceEntry]) -> Figure:
-    """Draw each update's restricted mean against the step size, with intervals."""
+    """Draw each update's restricted mean against the step size.
+
+    The figure has the intervals of the means if there are enough runs for them.
+    """
     fig, ax = style.figure()
     for entry in entries:
         rates = sorted(entry.summaries)
@@ -29,14 +32,16 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
             fillstyle="full" if entry.update in UPDATES else "none",
             **style.line(entry.update) | {"label": entry.label},
         )
-        ax.fill_between(
-            rates,
-            np.array([summary.mean_low for summary in found]),
-            np.array([summary.mean_high for summary in found]),
-            color=style_of(entry.update).colour,
-            alpha=0.15,
-            linewidth=0,
-        )
+        low = np.array([summary.mean_low for summary in found])
+        if np.isfinite(low).all():  # otherwise there are too few runs for an interval
+            ax.fill_between(
+                rates,
+                low,
+                np.array([summary.mean_high for summary in found]),
+                color=style_of(entry.update).colour,
+                alpha=0.15,
+                linewidth=0,
+            )
     ax.set(
         xscale="log",
         yscale="log",

@@ -28,7 +28,7 @@ from pu_lib.experiments import (
 )
 from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.cells import Chunk
+from pu_lib.experiments.cells import Chunk, Process
 from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of
 from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
@@ -178,7 +178,7 @@ def test_progress_bar_starts_at_the_number_of_existing_runs(tmp_path, monkeypatc
         def update(self, count):
             self.n += count
 
-    monkeypatch.setattr(sweep, "tqdm", Bar)
+    monkeypatch.setattr("pu_lib.progress.tqdm", Bar)
     settings = {"step_sizes": [1.0], "updates": ["di"], "max_steps": 50}
     for runs in (20, 25, 25):
         sweep.sweep("chain n_states=5", tmp_path, runs=runs, **settings)
@@ -224,16 +224,61 @@ def test_grid_is_extended_by_two_step_sizes_per_decade(fast, edge, beyond):
 @pytest.mark.parametrize(
     ("rewards", "enough"),
     [
-        ([0.0, 1e-12], False),
-        ([0.0, 2e-12], True),
+        ([0.0, 0.0], False),
+        ([0.0, 1e-13], True),
+        ([0.0, 1e-200], True),
         ([1e6, 1e6 + 5e-7], False),
         ([1e6, 1e6 + 2e-6], True),
+        ([1e-6, 1e-6 + 5e-19], False),
+        ([1e-6, 1e-6 + 2e-18], True),
+        ([-1e6 - 2e-6, -1e6], True),
     ],
 )
-def test_gap_must_exceed_rounding_error(rewards, enough):
+def test_gap_must_exceed_rounding_error_in_any_unit_of_reward(rewards, enough):
     refused = pytest.raises(ValueError, match="there is nothing to learn")
     with nullcontext() if enough else refused:
         make_problem(domains.bandit(rewards), 0.5, "first")
+
+
+def test_gap_is_compared_with_the_rewards_that_are_earned():
+    """A prize behind 400 doors is worth less than 1e-18, and rewards that cancel leave nothing."""
+    doors = domains.chain(400, beta=0.5, discount=0.9)
+    assert make_problem(doors, 0.5, "first").optimal_performance < 1e-18
+    # both actions earn 1 and then pay it back, and the second one earns 1e-14 more
+    step = [[[0, 1, 0]] * 2, [[0, 0, 1]] * 2, [[0, 0, 1]] * 2]
+    debt = FiniteMDP(step, [[1, 1 + 1e-14], [-2, -2], [0, 0]], [1, 0, 0], 0.5, [False, False, True])
+    with pytest.raises(ValueError, match="there is nothing to learn"):
+        make_problem(debt, 0.5, "first")
+
+
+GRADIENTS = ["pg-sm", "pg-es", "di", "npg"]
+
+
+@pytest.mark.parametrize("power", [-960, -300, -40, 40, 300])
+@pytest.mark.parametrize("name", ["chain", "two states"])
+def test_unit_of_reward_changes_no_step_of_a_race(name, power):
+    """The unit is a power of two, so that scaling is exact; cross entropies do not depend on it."""
+    mdp = domains.chain(5)
+    if name == "two states":
+        moves = [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [0.7, 0.3]]]
+        mdp = FiniteMDP(moves, [[1, -5], [0, 2]], [1, 0], 0.95)
+
+    def times(unit):
+        scaled = FiniteMDP(
+            mdp.transitions, mdp.rewards * unit, mdp.initial, mdp.discount, mdp.terminal
+        )
+        process = Process("same random numbers", scaled, {})  # whatever the content of the process
+        settings = {"runs": 3, "max_steps": 20_000, "target": 0.9}
+        gradients = race.race(process, step_sizes=[0.5 / unit], updates=GRADIENTS, **settings)
+        found = [
+            *gradients,
+            *race.race(process, step_sizes=[0.5], updates=["ce", "mce"], **settings),
+        ]
+        return {entry.update: entry.best for entry in found}
+
+    usual, scaled = times(1.0), times(2.0**power)
+    assert scaled == usual
+    assert all(summary.censored == 0.0 for summary in usual.values())
 
 
 @pytest.mark.parametrize("target", [0.0, -0.1, 1.1])

@@ -253,7 +253,8 @@ def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
 
 def test_columns_of_a_printed_race_are_aligned():
     """A censored interval makes the longest cell; an update without passing run has no cells."""
-    some = RaceEntry("di", {10.0: summarise([6313, 6130, 20_000], [False, False, True], 20_000)})
+    times = [6313, 6130, 20_000, 6200, 6400, 6500]
+    some = RaceEntry("di", {10.0: summarise(times, [x == 20_000 for x in times], 20_000)})
     fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
     none = RaceEntry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
     head, *rows = str(Race((fast, some, none), 20_000)).splitlines()[:4]
@@ -261,7 +262,9 @@ def test_columns_of_a_printed_race_are_aligned():
     assert re.split(" {2,}", head) == titles
     cells = re.split(" {2,}", rows[1])
     assert cells[:4] == ["di", "10", "6,313", "6,130 to > 20,000"]
+    assert cells[5] == "too few runs"
     assert len(cells) == len(titles)
+    assert re.split(" {2,}", rows[0])[3:6:2] == ["too few runs"] * 2
     # all columns but the first end at the same place
     ends = [[match.end() for match in re.finditer(r"\S+( \S+)*", row)][1:] for row in (head, *rows)]
     assert ends[0] == ends[1] == ends[2]
@@ -371,7 +374,8 @@ def test_collect_rejects_a_target_inside_the_dataset(inside, tmp_path):
     sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)
-    assert sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"]) == 0
+    again = sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
+    assert again.computed == 0
 
 
 def test_collect_omits_incomplete_panels(tmp_path):
@@ -607,7 +611,7 @@ def test_sweep_accepts_known_runs_as_strings(tmp_path):
     settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
     table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype({"steps": str, "eta": str})
-    assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings) == 0
+    assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings).computed == 0
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -694,9 +698,9 @@ def test_sweep_resumes_an_unregistered_update(tmp_path):
 
     settings = {"step_sizes": [2.0], "max_steps": 500, "target": 0.8, "updates": [Half()]}
     bandit = domains.bandit([0.0, 1.0])
-    assert sweep(bandit, tmp_path, runs=2, **settings) == 1
-    assert sweep(bandit, tmp_path, runs=2, **settings) == 0
-    assert sweep(bandit, tmp_path, runs=3, **settings) == 1
+    assert sweep(bandit, tmp_path, runs=2, **settings).computed == 1
+    assert sweep(bandit, tmp_path, runs=2, **settings).computed == 0
+    assert sweep(bandit, tmp_path, runs=3, **settings).computed == 1
     with Database(tmp_path) as database:
         rows = database.read()
     assert rows["run"].tolist() == [0, 1, 2]

@@ -296,10 +296,10 @@ SETTINGS = {"updates": ["ce"], "step_sizes": [0.1], "max_steps": 20_000}
 
 def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     machine(0.8)
-    assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 1
+    assert sweep("machine", tmp_path, runs=4, **SETTINGS).computed == 1
     before = read(tmp_path)
     machine(0.8)  # another function, the same process
-    assert sweep("machine", tmp_path, runs=4, **SETTINGS) == 0
+    assert sweep("machine", tmp_path, runs=4, **SETTINGS).computed == 0
     machine(0.3)
     for runs in (4, 8):
         with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
@@ -308,7 +308,7 @@ def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     with pytest.raises(DatabaseError, match="name another directory, or give the process another"):
         sweep("machine", tmp_path, runs=4, **SETTINGS)
     assert_same(read(tmp_path), before)
-    assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS) == 1
+    assert sweep("machine", tmp_path / "other", runs=4, **SETTINGS).computed == 1
 
 
 def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
@@ -324,8 +324,8 @@ def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
     with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
         sweep("machine", tmp_path, runs=2, **SETTINGS)  # the number of states is a column
     machine(0.8)
-    assert sweep("machine discount=0.9", tmp_path, runs=2, **SETTINGS) == 1
-    assert sweep("machine", tmp_path, runs=2, **{**SETTINGS, "updates": ["di"]}) == 1
+    assert sweep("machine discount=0.9", tmp_path, runs=2, **SETTINGS).computed == 1
+    assert sweep("machine", tmp_path, runs=2, **{**SETTINGS, "updates": ["di"]}).computed == 1
 
 
 def test_settings_that_change_the_process_are_no_conflict(tmp_path):
@@ -352,23 +352,26 @@ def test_known_runs_of_another_process_are_computed_again(machine, tmp_path):
     machine(0.8)
     sweep("machine", tmp_path / "before", runs=4, **SETTINGS)
     known = pd.read_parquet(tmp_path / "before" / "runs.parquet")
-    assert sweep("machine", tmp_path / "same", runs=4, known=known, **SETTINGS) == 0
+    assert sweep("machine", tmp_path / "same", runs=4, known=known, **SETTINGS).computed == 0
     machine(0.3)
-    assert sweep("machine", tmp_path / "known", runs=4, known=known, **SETTINGS) == 1
+    assert sweep("machine", tmp_path / "known", runs=4, known=known, **SETTINGS).computed == 1
     without = known.drop(columns="process")  # as in tables of earlier releases
-    assert sweep("machine", tmp_path / "without", runs=4, known=without, **SETTINGS) == 1
+    assert sweep("machine", tmp_path / "without", runs=4, known=without, **SETTINGS).computed == 1
     sweep("machine", tmp_path / "alone", runs=4, **SETTINGS)
     for name in ("known", "without"):
         assert_same(read(tmp_path / name), read(tmp_path / "alone"))
     both = pd.concat([known, read(tmp_path / "alone")])
-    assert sweep("machine", tmp_path / "both", runs=4, known=both, **SETTINGS) == 0
+    assert sweep("machine", tmp_path / "both", runs=4, known=both, **SETTINGS).computed == 0
 
 
 def test_known_runs_without_a_process_are_taken_over_if_the_name_is_sure(tmp_path):
     for process in ("chain n_states=4", domains.chain(5)):
         sweep(process, tmp_path / "first", runs=2, target=0.5, **SETTINGS)
         known = read(tmp_path / "first").drop(columns="process")
-        assert sweep(process, tmp_path / "next", runs=2, known=known, target=0.5, **SETTINGS) == 0
+        assert (
+            sweep(process, tmp_path / "next", runs=2, known=known, target=0.5, **SETTINGS).computed
+            == 0
+        )
     assert_same(read(tmp_path / "next"), read(tmp_path / "first"))
 
 
@@ -382,9 +385,9 @@ def test_sweep_rejects_a_changed_drawn_domain_with_the_same_name(tmp_path):
 
     try:
         register(2)
-        assert sweep("drawn", tmp_path, runs=2, **SETTINGS) == 1
+        assert sweep("drawn", tmp_path, runs=2, **SETTINGS).computed == 1
         register(2)
-        assert sweep("drawn", tmp_path, runs=4, **SETTINGS) == 1
+        assert sweep("drawn", tmp_path, runs=4, **SETTINGS).computed == 1
         register(3)
         with pytest.raises(DatabaseError, match="when this was another process"):
             sweep("drawn", tmp_path, runs=6, **SETTINGS)
@@ -407,7 +410,7 @@ def test_sweep_rejects_a_changed_environment_with_the_same_id(tmp_path, monkeypa
     for reward in (1.0, 2.0):
         gymnasium.register("Own-v0", partial(Once, reward), disable_env_checker=True)
         if reward == 1.0:
-            assert sweep("Own-v0", tmp_path, runs=2, **SETTINGS) == 1
+            assert sweep("Own-v0", tmp_path, runs=2, **SETTINGS).computed == 1
     with pytest.raises(DatabaseError, match="has runs of 'Own-v0' when this was another process"):
         sweep("Own-v0", tmp_path, runs=2, **SETTINGS)
 

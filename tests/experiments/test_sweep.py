@@ -2,6 +2,7 @@
 
 import math
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -148,8 +149,8 @@ def corridor():
 
 def test_sweep_accepts_a_registered_domain_with_a_new_parameter(corridor, tmp_path):
     settings = {"runs": 2, "step_sizes": [1.0], "updates": ["di", "ce"]}
-    assert sweep("corridor prize=2", tmp_path, **settings) == 2
-    assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings) == 4
+    assert sweep("corridor prize=2", tmp_path, **settings).computed == 2
+    assert sweep("corridor", tmp_path, parameters={"length": [3, 5]}, **settings).computed == 4
     rows = rows_in(tmp_path).astype({"domain": str})
     sizes = dict(zip(rows["domain"], rows["n_states"], strict=True))
     assert sizes == {"corridor prize=2.0": 5, "corridor": 5, "corridor length=5": 7}
@@ -221,10 +222,10 @@ def test_process_file_is_identified_by_its_content(tmp_path, monkeypatch):
     assert [chunk.cell for chunks in others for chunk in chunks] == [first.cell] * 2
     assert first.cell.experiment == "own.npz"
     assert first.cell.process == read_process(domains.chain(5))
-    assert sweep("own.npz", "data", **settings) == 1
-    assert sweep("./own.npz", "data", **settings) == 0
+    assert sweep("own.npz", "data", **settings).computed == 1
+    assert sweep("./own.npz", "data", **settings).computed == 0
     domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
-    assert sweep("own.npz", "data", **settings) == 1
+    assert sweep("own.npz", "data", **settings).computed == 1
     rows = rows_in("data")
     assert len(rows) == 4
     assert rows["domain"].nunique() == 2
@@ -234,9 +235,9 @@ def test_process_file_is_identified_by_its_content(tmp_path, monkeypatch):
 def test_sweep_accepts_a_process_and_an_environment(tmp_path):
     settings = {"runs": 1, "step_sizes": [1.0], "updates": ["pg-sm"], "max_steps": 300}
     lake = gymnasium.make("FrozenLake-v1")
-    assert sweep(lake, tmp_path, **settings) == 1
-    assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings) == 1
-    assert sweep("FrozenLake-v1", tmp_path, **settings) == 1
+    assert sweep(lake, tmp_path, **settings).computed == 1
+    assert sweep(domains.bandit([0.0, 1.0]), tmp_path, **settings).computed == 1
+    assert sweep("FrozenLake-v1", tmp_path, **settings).computed == 1
     assert len(rows_in(tmp_path)) == 3
 
 
@@ -315,16 +316,23 @@ def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
         f"'--step-size', '1000', '--max-steps', '3000000000', '--out', {str(tmp_path)!r}]))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 60
-    while process.stderr.read(1) != "/" and time.monotonic() < deadline:
-        pass  # the bar of progress shows 0/20: the runs are under way
+    import termios  # not on Windows
+
+    reader, terminal = os.openpty()  # progress is shown in terminals only
+    termios.tcsetwinsize(terminal, (24, 80))
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=terminal)
+    deadline, shown = time.monotonic() + 60, b""
+    while b"/20" not in shown and time.monotonic() < deadline:
+        if select.select([reader], [], [], 1.0)[0]:
+            shown += os.read(reader, 1000)  # the bar of progress shows 0/20: the runs are under way
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) == 130
-    assert "goes on from here" in process.stderr.read()
+    while select.select([reader], [], [], 1.0)[0]:
+        shown += os.read(reader, 1000)
+    assert b"goes on from here" in shown
+    os.close(reader)
+    os.close(terminal)
 
 
 def test_sweep_computes_only_unknown_runs(whole, tmp_path):
@@ -491,7 +499,7 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
             ("chain", register(spaces[1]["Other"])()),
         ]:
             given = {**settings, "updates": [update]}
-            assert sweep(process, tmp_path / "there", **given, **there) == 1
+            assert sweep(process, tmp_path / "there", **given, **there).computed == 1
             sweep(process, tmp_path / "here", **given)
         assert_same_table(rows_in(tmp_path / "there"), rows_in(tmp_path / "here"))
         UPDATES.pop("other")

@@ -1,14 +1,23 @@
 """Statistics of censored times agree with closed forms and simulation."""
 
+import math
+
 import numpy as np
 import pytest
-import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from pu_lib.experiments import thresholds
 from pu_lib.experiments.bootstrap import LEVEL, draws, interval
-from pu_lib.experiments.thresholds import compare, quantile, restricted_mean, summarise
+from pu_lib.experiments.thresholds import (
+    MEAN_RUNS,
+    MEDIAN_RUNS,
+    compare,
+    quantile,
+    restricted_mean,
+    summarise,
+)
 
 times = st.lists(st.integers(1, 50), min_size=1, max_size=30)
 
@@ -59,12 +68,13 @@ def test_median_is_infinite_if_all_runs_are_censored():
 
 def test_intervals_for_one_cap_agree_with_kaplan_meier():
     rng = np.random.default_rng(4)
-    lives = rng.exponential(10.0, 30) + 0.1
+    lives = rng.exponential(10.0, 100) + 0.1
     quick = summarise(np.minimum(lives, 12.0), lives > 12.0)
     # A run censored just before the largest time forces the general algorithm.
     nearly = np.minimum(lives, 12.0)
     nearly[np.argmax(lives)] = 12.0 - 1e-9
     general = summarise(nearly, lives > 12.0, horizon=12.0)
+    assert np.isfinite([quick.median_low, quick.mean_low, quick.mean_high]).all()
     assert_allclose(
         [general.median_low, general.median_high, general.mean_low, general.mean_high],
         [quick.median_low, quick.median_high, quick.mean_low, quick.mean_high],
@@ -73,27 +83,96 @@ def test_intervals_for_one_cap_agree_with_kaplan_meier():
 
 
 def test_intervals_are_reproducible_and_contain_the_mean():
-    rng = np.random.default_rng(1)
-    covered = 0
-    for _ in range(60):
-        lives = rng.exponential(10.0, 60) + 1e-9
-        summary = summarise(lives, np.zeros(60, bool))
-        covered += summary.mean_low <= 10.0 <= summary.mean_high
-        assert summary.mean_low <= summary.mean <= summary.mean_high
-    assert covered >= 50
-    assert summary == summarise(lives, np.zeros(60, bool))
+    lives = np.random.default_rng(1).exponential(10.0, MEAN_RUNS) + 1e-9
+    summary = summarise(lives, np.zeros(MEAN_RUNS, bool))
+    assert summary.mean_low < summary.mean < summary.mean_high
+    assert summary == summarise(lives, np.zeros(MEAN_RUNS, bool))
+
+
+CAP = 20_000.0
+LAWS = {
+    "exponential, mean 1000": lambda rng, shape: rng.exponential(1000, shape),
+    "log-normal, exp(7 + 1.5 z)": lambda rng, shape: np.exp(rng.normal(7, 1.5, shape)),
+    "exponential, mean 100; 5 % never pass": lambda rng, shape: np.where(
+        rng.random(shape) < 0.05, np.inf, rng.exponential(100, shape)
+    ),
+}
+
+
+def percentile_interval(times):
+    return interval(times[draws(len(times))].mean(axis=1))
+
+
+def coverage(law, n, ends, statistic, samples):
+    """Return the share of samples of n runs whose interval contains the true value."""
+    rng = np.random.default_rng([n, samples])
+    true = statistic(np.minimum(np.ceil(LAWS[law](rng, 4_000_000)), CAP))
+    drawn = np.ceil(LAWS[law](rng, (samples, n)))
+    found = np.array([ends(np.minimum(times, CAP), times > CAP) for times in drawn])
+    return float(np.mean((found[:, 0] <= true) & (true <= found[:, 1])))
+
+
+def median_ends(times, censored):
+    summary = summarise(times, censored, horizon=CAP)
+    return summary.median_low, summary.median_high
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_table_of_coverages_agrees_with_a_simulation(law):
+    (line,) = [line for line in thresholds.__doc__.splitlines() if line.startswith(law)]
+    stated = dict(zip((5, 20, 60, 100, 400), map(float, line.split()[-5:]), strict=True))
+    for n, samples in ((5, 1000), (20, 1000), (100, 500)):
+        found = coverage(law, n, lambda times, _: percentile_interval(times), np.mean, samples)
+        error = np.sqrt(stated[n] * (1 - stated[n]) / samples)
+        assert abs(found - stated[n]) < 4 * error + 0.005
+    assert all(0.92 <= stated[n] <= 0.98 for n in stated if n >= MEAN_RUNS)
+    assert stated[20] < 0.92
+    times = LAWS[law](np.random.default_rng(0), MEAN_RUNS)
+    summary = summarise(np.minimum(times, CAP), times > CAP, horizon=CAP)
+    ends = percentile_interval(np.minimum(times, CAP))
+    assert (summary.mean_low, summary.mean_high) == tuple(ends)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_intervals_of_medians_cover_as_stated(law):
+    """Coverage is at least 95 % up to three standard errors of the simulation."""
+    for n in (MEDIAN_RUNS, 20):
+        assert coverage(law, n, median_ends, np.median, 200) > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_too_few_runs_give_no_interval():
+    for n in (1, MEDIAN_RUNS - 1, MEDIAN_RUNS, MEAN_RUNS - 1, MEAN_RUNS):
+        summary = summarise(np.arange(1.0, n + 1), np.zeros(n, bool))
+        assert (summary.median_low > -np.inf) == (summary.median_high < np.inf) == (n >= 6)
+        assert (summary.mean_low > -np.inf) == (summary.mean_high < np.inf) == (n >= 100)
+        ratio = compare(
+            np.arange(1.0, n + 1), np.zeros(n, bool), np.full(n, 2.0), np.zeros(n, bool)
+        )
+        assert (ratio.ratio_low > -np.inf) == (ratio.ratio_high < np.inf) == (n >= 100)
+
+
+def test_other_levels_need_other_numbers_of_runs():
+    # Five runs lie on one side of the median with probability 2/32.
+    times, none = np.arange(1.0, 6.0), np.zeros(5, bool)
+    assert summarise(times, none, confidence=0.93).median_low == 1.0
+    assert summarise(times, none, confidence=0.94).median_low == -np.inf
+    for level in (0.0, 1.0, np.nan):
+        with pytest.raises(ValueError, match="confidence: expected"):
+            summarise(times, none, confidence=level)
+        with pytest.raises(ValueError, match="confidence: expected"):
+            compare(times, none, times, none, confidence=level)
 
 
 def test_common_random_numbers_narrow_the_interval_of_the_ratio():
     rng = np.random.default_rng(2)
-    shared = rng.exponential(10.0, 40) + 1.0
-    none = np.zeros(40, bool)
+    shared = rng.exponential(10.0, MEAN_RUNS) + 1.0
+    none = np.zeros(MEAN_RUNS, bool)
     paired = compare(shared, none, 1.2 * shared, none)
     apart = compare(shared, none, 1.2 * rng.permutation(shared), none)
     assert_allclose(paired.ratio, 1 / 1.2)
     assert paired.ratio_high - paired.ratio_low < 0.1 * (apart.ratio_high - apart.ratio_low)
     assert paired.wins == 1.0
-    cap = np.full(40, 9.0)
+    cap = np.full(MEAN_RUNS, 9.0)
     assert compare(cap, ~none, cap, ~none).ties == 1.0
 
 
@@ -161,17 +240,26 @@ def test_median_of_five_runs_with_some_censored_matches_hand_solution(cut, media
     assert summarise(np.minimum(times, times[-1 - cut] + 1), marks).median == median
 
 
-def test_median_interval_matches_order_statistics():
-    """The median of n resampled runs is the k-th smallest with a binomial probability."""
-    n, times = 9, np.arange(1.0, 10.0)
+@pytest.mark.parametrize(("n", "k"), [(6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (20, 6), (100, 40)])
+def test_median_interval_matches_order_statistics(n, k):
+    # k is the largest rank such that fewer than k of n coins show heads with probability <= 1/40
+    heads = [math.comb(n, i) for i in range(k + 1)]
+    assert 40 * sum(heads[:k]) <= 2**n < 40 * sum(heads)
+    times = np.random.default_rng(n).permutation(np.arange(1.0, n + 1))
     summary = summarise(times, np.zeros(n, bool))
-    # P(median <= j) = P(Binomial(n, j/n) >= 5)
-    below = scipy.special.bdtrc(4, n, np.arange(1, n + 1) / n)
-    low = 1 + np.searchsorted(below, 0.025)
-    high = 1 + np.searchsorted(below, 0.975)
-    assert abs(summary.median_low - low) <= 1
-    assert abs(summary.median_high - high) <= 1
-    assert summary.median_low < summary.median < summary.median_high
+    assert (summary.median_low, summary.median_high) == (k, n + 1 - k)
+
+
+def test_median_interval_with_censored_runs_matches_hand_solution():
+    times = np.arange(1.0, 10.0)  # nine runs: ranks 2 and 8
+    for cut, high in ((1, 8.0), (2, np.inf), (7, np.inf)):
+        marks = np.arange(9) >= 9 - cut
+        summary = summarise(np.minimum(times, times[-1 - cut] + 1), marks)
+        assert (summary.median_low, summary.median_high) == (2.0, high)
+    assert summarise(np.minimum(times, 2.0), times >= 2).median_low == np.inf
+    # a run that was cut at 1.5 may have had any later time
+    summary = summarise([1, 1.5, 3, 4, 5, 6, 7, 8, 9], [False, True] + [False] * 7)
+    assert (summary.median_low, summary.median_high) == (1.5, 9.0)
 
 
 def test_summary_with_mixed_caps_matches_hand_solution():
@@ -195,16 +283,13 @@ def area_by_products(times, cut, horizon):
 
 
 def test_mean_interval_with_mixed_caps_matches_the_product_formula():
-    recorded = np.array([1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 9.0])
-    cut = np.array([False, True, True, False, True, False, False, True])
+    rng = np.random.default_rng(8)
+    recorded = np.round(rng.exponential(5.0, MEAN_RUNS) + 0.5, 1)
+    cut = rng.random(MEAN_RUNS) < 0.4
     summary = summarise(recorded, cut)
-    means = [area_by_products(recorded[i], cut[i], 9.0) for i in draws(8)]
+    resampled = draws(MEAN_RUNS)
+    means = [area_by_products(recorded[i], cut[i], recorded.max()) for i in resampled]
     assert_allclose([summary.mean_low, summary.mean_high], interval(means, LEVEL))
     # the interval of the recorded times, as for one cap, differs
-    wrong = interval(recorded[draws(8)].mean(axis=1), LEVEL)
+    wrong = interval(recorded[resampled].mean(axis=1), LEVEL)
     assert abs(summary.mean_high - wrong[1]) > 0.5
-
-
-def test_one_run_has_no_interval():
-    summary = summarise([3.0], [False])
-    assert (summary.mean_low, summary.mean_high) == (-np.inf, np.inf)
