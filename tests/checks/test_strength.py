@@ -13,7 +13,7 @@ import pytest
 
 from pu_lib.chapters.convergence import quantities as convergence
 from pu_lib.chapters.unlearning import quantities as unlearning
-from pu_lib.claims import Judgement, Status, Tally, judge
+from pu_lib.claims import Judgement, Status, Tally, judge, recorded
 from pu_lib.claims.formulas import Formula, formula, sqrt
 
 judged = cache(judge)
@@ -151,3 +151,49 @@ def test_necessity_bound_has_a_sharp_exponent() -> None:
     assert lost <= floors[0] * 1.001
     assert lost > 0.9 * floors[0]
     assert lost < 0.9 * floors[1]
+
+
+COARSE = {
+    "thm:unlearn/iii": 1.6,
+    "thm:unlearndecay/iii": 2.2,
+    "thm:domino/iii": 2.1,
+    "sec:gravity/pg-es-weak": 2.2,
+    "sec:gravity/escape": 2.8,
+}
+"""Claims with a proved bound on steps that is far from the counts, and a factor that is refused."""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "thm:unlearn/i/pg-sm",
+        "thm:unlearn/iii",
+        "thm:unlearndecay/i/pg-sm",
+        "thm:unlearndecay/ii",
+        "thm:unlearndecay/iii",
+        "book:pg-es-retraces",
+        "thm:domino/i/pg-sm",
+        "thm:domino/ii",
+        "thm:domino/iii",
+        "book:pg-es-doubles",
+        "sec:gravity/escape",
+        "sec:gravity/pg-es-weak",
+    ],
+)
+def test_counts_wrong_by_a_factor_of_three_halves_are_refused(claim: str) -> None:
+    """A bound of sharpness s refuses counts that are wrong by 1 / (1 - s), or below by 1 + s.
+
+    The committed record has the sharpness of each bound. Where the bound is not that sharp, the
+    factor that is refused is listed.
+    """
+    for row in recorded()[claim]["tallies"]:
+        counts = row["compared"].startswith(("n' ", "steps "))
+        if (
+            counts
+            and "printed bound" not in row["compared"]
+            and not row["as printed"]
+            and not row["failures"]
+        ):
+            s = float(row["sharpness"])
+            upper = "≤" in row["compared"]
+            assert (1 / (1 - s) if upper else 1 + s) <= COARSE.get(claim, 1.5)
