@@ -200,10 +200,14 @@ def _power(check: Check) -> str:
 def errata_table() -> Html:
     """Return a table of the errata: place, printed text, corrected text and reason."""
     rows = [
-        (f"{count}. {_place(row)}", to_html(row.printed), to_html(row.right), to_html(row.why))
+        (
+            f"{count}. {_place(row)}",
+            to_html(row.printed),
+            f"<p>{to_html(row.right)}</p><p>{to_html(row.why)}</p>",
+        )
         for count, row in enumerate(errata(), start=1)
     ]
-    return _table(("Place", "Printed", "Right", "Why"), rows, "Errata", kind="errata")
+    return _table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
 
 
 def _place(erratum: Erratum) -> str:
