@@ -41,7 +41,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(arithmetic, "_float", lambda n: float(np.int64(n).view(np.float64)))
     monkeypatch.setattr(rows, "exponentials", lambda xs: tuple(map(each, xs)))
     monkeypatch.setattr(rows, "_is_due", lambda *arguments: True)
-    monkeypatch.setattr(rows, "_kernels", dict.fromkeys(KERNELS, ""))
+    monkeypatch.setattr(rows, "_kernels", {kernel: kernel for kernel in KERNELS})
     with np.errstate(over="ignore"):  # 64 bits of a random stream
         yield
 

@@ -183,6 +183,9 @@ class Slower(SoftmaxPolicyGradient):
     def kernel(self):
         return slower_step
 
+    def advance(self, theta, q, weight, rng):
+        return super().advance(theta, q, 0.5 * weight, rng)
+
 
 def slower_step(theta, pi, q, best, weight, n_actions):
     mean = 0.0

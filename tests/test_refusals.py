@@ -98,7 +98,7 @@ class Direct(Nameless):
         (lambda: register(Set), "expected a name without an equals sign, got 'pg-es factor=drop'"),
         (lambda: register(Placed), "expected a name without a colon, got 'module:place'"),
         (lambda: register(Taken), "the name 'mce' is taken by"),
-        (lambda: register(Direct), "the name 'di' is taken by Direct"),
+        (lambda: register(Direct), "the name 'di' is taken by pu_lib.updates.Direct"),
     ],
 )
 def test_error_names_the_argument(call, sentence):

@@ -512,9 +512,10 @@ def critic_runs() -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-    import pandas as pd
+    with naming_the_extra():
+        import pandas as pd
 
-    return pd.read_parquet(str(resources.files("pu_lib.experiments") / "data" / name))
+        return pd.read_parquet(str(resources.files("pu_lib.experiments") / "data" / name))
 
 
 @dataclass(frozen=True)

@@ -689,20 +689,6 @@ def judge_first(n):
     return run_with(checks.ce_worst, table=TABLE[TABLE["run"] < n]).status.value
 
 
-def test_rates_with_mostly_censored_ce_or_mce_are_omitted():
-    """The other rates decide if CE, MCE or both are censored at a rate; DI does not matter."""
-    cliff = TABLE[(TABLE["experiment"] == "cliff") & (TABLE["run"] < 10)].copy()
-    small = cliff["eta"] == 0.1
-    found = []
-    for lost in (["ce"], ["mce"], ["ce", "mce"], ["di"], []):
-        table = cliff.copy()
-        table.loc[small & table["update"].isin(lost), "censored"] = True
-        rows = rows_of(run_with(checks.mce_small_rates, table=table))
-        found.append([value for words, (value, _) in rows.items() if "up to" in words])
-    assert found[0] == found[1] == found[2] != []
-    assert found[3] == found[4] != found[0]
-
-
 # Strongly connected graphs
 
 

@@ -335,7 +335,7 @@ def test_settings_that_change_the_process_are_no_conflict(tmp_path):
         ("random-mdp n_states=8", {"seed": 0}),
         ("random-mdp n_states=8", {"seed": 1}),
     ]:
-        assert sweep(process, tmp_path, runs=1, **SETTINGS, **options) >= 1
+        assert sweep(process, tmp_path, runs=1, **SETTINGS, **options).computed >= 1
     rows = read(tmp_path)
     assert (
         rows.groupby(["domain", "n_states", "beta", "preset", "seed"], dropna=False, observed=True)[
