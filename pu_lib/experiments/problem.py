@@ -89,8 +89,12 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
     best = mdp.optimal().require().policy
     high = exact_performance(tables, best)
     # Rounding errors are relative to the performance with absolute rewards, in any unit of reward.
-    size = replace(tables, expected_reward=np.abs(tables.expected_reward))
-    scale = max(exact_performance(size, each) for each in (policy, best))
+    # That is at most the largest value, so most processes need no evaluation of absolute rewards.
+    rewards = np.abs(tables.expected_reward)
+    scale = rewards.max() / (1.0 - mdp.discount)
+    if not high - low > _ROUNDING * scale:
+        size = replace(tables, expected_reward=rewards)
+        scale = max(exact_performance(size, each) for each in (policy, best))
     if not high - low > _ROUNDING * scale:
         raise ValueError(
             f"target: the baseline policy ({baseline}) already has the optimal performance "
