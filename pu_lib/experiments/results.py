@@ -490,16 +490,13 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
 
 def read_results(directory: str | os.PathLike[str], computed: int = 0) -> Results:
     """Return the results of a directory from its ``runs.parquet``, which sweeps write."""
-    with naming_the_extra():
-        import pandas as pd
-
-    return Results(pd.read_parquet(Path(directory) / "runs.parquet"), computed)
+    return Results(_read(Path(directory) / "runs.parquet"), computed)
 
 
 @cache
 def committed() -> Results:
     """Return the results distributed with the library."""
-    return Results(_read("runs.parquet"))
+    return Results(_read(_committed_file("runs.parquet")))
 
 
 @cache
@@ -508,14 +505,18 @@ def critic_runs() -> pd.DataFrame:
 
     They are distributed in a table of their own, which has the columns of the committed table.
     """
-    return _read("critic.parquet")
+    return _read(_committed_file("critic.parquet"))
 
 
-def _read(name: str) -> pd.DataFrame:
+def _committed_file(name: str) -> Path:
+    return Path(str(resources.files("pu_lib.experiments") / "data" / name))
+
+
+def _read(path: Path) -> pd.DataFrame:
     with naming_the_extra():
         import pandas as pd
 
-        return pd.read_parquet(str(resources.files("pu_lib.experiments") / "data" / name))
+        return pd.read_parquet(path)
 
 
 @dataclass(frozen=True)
