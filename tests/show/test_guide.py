@@ -216,7 +216,7 @@ def test_off_policy_numbers_by_independent_code() -> None:
         assert best == pytest.approx(measures.kept()[situation], rel=1e-5)
     means = measures.kept()["off-policy, mean"]
     figures = " DI takes {di:.0f}, CE {ce:.0f}, PG-SM {pg-sm:.0f}.".format(**means)
-    assert figures in guide.ADVICE["off-policy"].why
+    assert figures in guide._recommendation_texts()["off-policy"]["why"]
 
 
 def test_off_policy_advantage_is_significant() -> None:
