@@ -456,8 +456,8 @@ class FiniteMDP:
         path : path
             The JSON file that the page *Build a world* downloads, or an archive of the arrays
             `transitions`, `rewards`, `initial`, `discount` and, optionally, `terminal`, in the
-            shapes of the constructor. Instead of `transitions`
-            format "csr".
+            shapes of the constructor. Instead of `transitions` the archive may have the arrays
+            of a matrix that `scipy.sparse.save_npz` writes in format "csr".
 
         Returns
         -------

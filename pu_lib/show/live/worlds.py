@@ -1,11 +1,14 @@
-"""The worlds that the page *Build a world* offers."""
+"""The figure in which readers draw a process, and the worlds that it offers."""
 
 from __future__ import annotations
 
+import traitlets
+
 from pu_lib.domains import chain, cliff, random_mdp
+from pu_lib.show.live.base import Live, module
 from pu_lib.updates import UPDATES, softmax
 
-__all__ = ["PRESETS"]
+__all__ = ["PRESETS", "BuildWorld"]
 
 _ALL = ",".join(UPDATES)
 _WELL = ",".join(map(repr, softmax([1.0, 3.0, 5.0]).tolist()))
@@ -56,3 +59,22 @@ PRESETS: dict[str, str] = {
     "An empty grid": "world=1&grid=...../...../...../...../S...G&pay=24*1&discount=0.9",
 }
 """The worlds of the figure, as texts after # in an address; the first one is shown at the start."""
+
+
+class BuildWorld(Live):
+    """A process that the reader draws, learnt by up to six updates side by side.
+
+    Attributes
+    ----------
+    world : str
+        The process and its run, as the text after # in the page's address; `FiniteMDP.to_world`
+        returns it for a process of your own. Actions of the reader change it.
+    """
+
+    _esm = module("plot", "world", "world_picture", "build_world")
+
+    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    presets = traitlets.List([list(item) for item in PRESETS.items()], read_only=True).tag(
+        sync=True
+    )
+    world = traitlets.Unicode(next(iter(PRESETS.values()))).tag(sync=True)
