@@ -231,8 +231,9 @@ function render({ model, el }) {
 
   // Controls
 
-  const preset = select("world", presets.map(([name]) => [name, name]), presets[0][0], (name) => {
-    attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }));
+  const presetTexts = presets.map(([name, text]) => [name, writeWorld(readWorld(text))]);
+  const preset = select("world", [...presets.map(([name]) => [name, name]), ["", "your own"]], "", (name) => {
+    if (name !== "") attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }));
   });
   const title = html("input", { type: "text", "aria-label": "name of the world", placeholder: "name", maxlength: "80" });
   title.addEventListener("change", () => attempt(() => { settings = { ...settings, world: { ...settings.world, name: title.value } }; }));
@@ -277,7 +278,7 @@ function render({ model, el }) {
   const setting = html("div", {});
   const runSettings = () => {
     const { eta, share, steps } = settings.run;
-    const visits = slider("share of the visits in the weights", 0, 1, 0.05, share, (x) => `${Number(x.toFixed(2))}`, () => {});
+    const visits = slider("share of visits in the weights", 0, 1, 0.05, share, (x) => `${Number(x.toFixed(2))}`, () => {});
     const input = visits.row.querySelector("input");
     input.setAttribute("data-key", "share");
     input.addEventListener("change", () => rerun({ share: Number(input.value) }));
@@ -356,7 +357,7 @@ function render({ model, el }) {
     const steps = settings.run.steps;
     const room = high - low || 1;
     const { at, up, line } = axes(curves, width, 170, { from: 0, to: steps, ticks: [0, Math.round(steps / 2), steps], title: "updates" },
-      { from: low - 0.05 * room, to: high + 0.05 * room, ticks: [Number(low.toPrecision(3)), Number(high.toPrecision(3))], title: "performance" });
+      { from: low - 0.05 * room, to: high + 0.05 * room, ticks: [low, high].map((x) => Number(room > 0.02 ? x.toFixed(3) : x.toPrecision(3))), title: "performance" });
     stages.forEach(({ from, best }, i) => {
       const to = stages[i + 1]?.from ?? steps;
       line([[from, best.performance], [to, best.performance]], { class: "pu-live-bound" });
@@ -394,9 +395,10 @@ function render({ model, el }) {
     const there = found.filter(({ back }) => back !== null).sort((a, b) => a.back - b.back);
     const missed = found.filter(({ back }) => back === null).map(({ name }) => name);
     const since = last.from > 0 ? `${plural(now - last.from, "update")} after the reward changed` : `After ${plural(now, "update")}`;
-    let text = `${since}: `;
-    if (there.length) text += `${spoken(there.map(({ name, back }) => `${name} ${back === 0 ? "at once" : `after ${back}`}`))} had 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}. `;
-    if (missed.length) text += `${there.length ? "Not yet there" : `At the start of the way to the optimum, ${number(last.best.performance)}`}: ${spoken(missed)}. `;
+    let text = `${since}: 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}, `;
+    if (there.length) text += `was reached by ${spoken(there.map(({ name, back }) => `${name} ${back === 0 ? "at once" : `after ${back}`}`))}`;
+    if (missed.length) text += `${there.length ? ", but " : "was "}not yet ${there.length ? "" : "reached "}by ${spoken(missed)}`;
+    text += ". ";
     const guess = question_ && question_.guess();
     if (guess && now === steps) text += `You guessed ${labels[guess]}. `;
     if (now > 0 && changes.length === 0) text += "Select a state and change its reward: what was learnt is kept.";
@@ -430,6 +432,8 @@ function render({ model, el }) {
   function refresh() {
     const { world, run, hide, ask } = settings;
     title.value = world.name;
+    const text = writeWorld({ ...settings, hide: [] });
+    preset.set(presetTexts.find(([, other]) => other === text)?.[0] ?? "");
     undo.disabled = past.length === 0;
     boxes.forEach(({ name, box }) => { box.checked = run.updates.includes(name); });
     time.bounds(run.steps, now);
