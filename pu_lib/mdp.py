@@ -38,6 +38,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array, as_int
 from pu_lib.files import replacing
+from pu_lib.world import read_json, to_text
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 
@@ -478,16 +479,17 @@ class FiniteMDP:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:
-        """Read a process from a NumPy archive (``.npz``).
+        """Read a process from a NumPy archive (``.npz``) or a JSON file.
 
         Parameters
         ----------
         path : path
-            An archive of the arrays `transitions`, `rewards`, `initial`, `discount` and,
-            optionally, `terminal`, in the shapes of the constructor. Instead of `transitions`
-            the archive may have the arrays of a matrix that `scipy.sparse.save_npz` writes in
-            format "csr". Files of other languages may have zeros and ones for `terminal`, one
-            column or row for `initial` and `terminal`, and an array of one number for `discount`.
+            The JSON file that the page *Build a world* downloads, or an archive of the arrays
+            `transitions`, `rewards`, `initial`, `discount` and, optionally, `terminal`, in the
+            shapes of the constructor. Instead of `transitions` the archive may have the arrays of
+            a matrix that `scipy.sparse.save_npz` writes in format "csr". Files of other languages
+            may have zeros and ones for `terminal`, one column or row for `initial` and `terminal`,
+            and an array of one number for `discount`.
 
         Returns
         -------
@@ -497,15 +499,17 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If the file is not such an archive, or its arrays do not describe a process.
+            If the file is neither of them, or its arrays do not describe a process.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                names = set(archive.files)
-                headers = {name: _read_header(archive, name) for name in names & _KNOWN}
-                _require_names(path, names)
-                _require_sizes(path, headers)
-                arrays: dict[str, Any] = {name: archive[name] for name in names}
+            arrays = read_json(path)
+            if arrays is None:
+                with np.load(path, allow_pickle=False) as archive:
+                    names = set(archive.files)
+                    headers = {name: _read_header(archive, name) for name in names & _KNOWN}
+                    _require_names(path, names)
+                    _require_sizes(path, headers)
+                    arrays = {name: archive[name] for name in names}
         except _BadContentError as error:
             raise ValueError(str(error)) from None
         except _UNREADABLE as error:
@@ -525,6 +529,30 @@ class FiniteMDP:
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+    def to_world(self) -> str:
+        """Return the text that opens the process in the page *Build a world*, after ``#``.
+
+        Rewards of transitions are written as their expectations. The page runs the same numbers,
+        without rounding.
+
+        Returns
+        -------
+        str
+            Names and values, as in ``world=1&graph=1*2&...``.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 150 states, or not 2 to 8 actions, or the text is too long for an
+            address.
+
+        Examples
+        --------
+        >>> FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9).to_world()
+        'world=1&graph=1*2&move=0_0&pay=0*1&start=0&discount=0.9'
+        """
+        return to_text(self)
 
     def __repr__(self) -> str:
         return (

@@ -136,6 +136,31 @@ const live = {
   cycle: (rewards, successors, discount, ...given) =>
     module.followCycle(module.deterministic(rewards, successors, discount), ...given),
   sampledLaw: (name, noise, ...given) => module.sampledRuns(name, module.lawOf(noise), ...given),
+  worldPaths: (settings) => {
+    const stages = module.stagesOf(settings);
+    return settings.run.updates.map((name) => {
+      const one = module.lane(name, stages, settings.run);
+      one.go(settings.run.steps);
+      return { path: one.path, ...module.recovery(one, stages, settings.run.steps) };
+    });
+  },
+  timeOfSteps: (settings, steps) => {
+    const stages = module.stagesOf(settings);
+    const lanes = settings.run.updates.map((name) => module.lane(name, stages, settings.run));
+    return Array.from({ length: steps }, (_, t) => {
+      const before = process.cpuUsage().user;
+      lanes.forEach((one) => one.go(t));
+      return (process.cpuUsage().user - before) / 1000; // milliseconds of this process alone
+    });
+  },
+  errorOf: (name, ...given) => {
+    try {
+      module[name](...given);
+    } catch (error) {
+      return error.message;
+    }
+    return null;
+  },
   arrivals: (name, pi, q, w, goals, most) =>
     module.arrive(module.travel(name, pi, () => q, w), q, goals, 0, most),
 };
@@ -198,8 +223,9 @@ def live(
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
-    source = resources.files("pu_lib.show") / "live" / "updates.js"
-    (folder / "live.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    sources = [resources.files("pu_lib.show") / "live" / f"{x}.js" for x in ("updates", "world")]
+    text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
+    (folder / "live.mjs").write_text(text, encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")
     with subprocess.Popen(
         [node, "run.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -24,9 +24,11 @@ from pu_lib.show.live.chapters import (
     SampledValues,
     TsallisFamily,
 )
+from pu_lib.show.live.worlds import BuildWorld
 
 __all__ = [
     "AtTheWall",
+    "BuildWorld",
     "ChainPlay",
     "ChangeOfMind",
     "Counterexample",

@@ -293,3 +293,15 @@ function arrow(parent, x1, y, x2, attributes) {
     d: `M${x2},${y} l${back},${-size * 0.6} v${size * 1.2} z`, class: "pu-live-head", ...attributes,
   }, parent);
 }
+
+// The state of a figure in the address, after #. A notebook's address belongs to its editor.
+const address = {
+  read: (beginning) => {
+    const text = window.location.hash.slice(1);
+    return text.startsWith(beginning) ? text : null;
+  },
+  write: (text) => {
+    if (!document.body.hasAttribute("data-jp-theme-light")) window.history.replaceState(null, "", `#${text}`);
+  },
+  link: (text) => `${window.location.href.split("#")[0]}#${text}`,
+};

@@ -203,44 +203,107 @@ export function dominoAt({ times, out, home }, k, t) {
 // Finite decision processes: {transitions[s][a][s'], rewards[s][a], initial[s], discount,
 // terminal[s]}. The rows of terminal states are zero.
 
-// Solve A x = b by elimination with the largest pivot of each column.
-export function solve(matrix, right) {
-  const rows = matrix.map((row, i) => [...row, right[i]]);
-  const n = rows.length;
+// The factors of a square matrix of floats, by rows: lower times upper is the matrix with its rows in
+// the order `rows`. The pivot of a column is its largest entry.
+function factorise(matrix, n) {
+  const rows = Array.from({ length: n }, (_, i) => i);
   for (let i = 0; i < n; i += 1) {
     let pivot = i;
     for (let j = i + 1; j < n; j += 1) {
-      if (Math.abs(rows[j][i]) > Math.abs(rows[pivot][i])) pivot = j;
+      if (Math.abs(matrix[j * n + i]) > Math.abs(matrix[pivot * n + i])) pivot = j;
     }
-    [rows[i], rows[pivot]] = [rows[pivot], rows[i]];
+    if (pivot !== i) {
+      [rows[i], rows[pivot]] = [rows[pivot], rows[i]];
+      for (let k = 0; k < n; k += 1) {
+        const kept = matrix[i * n + k];
+        matrix[i * n + k] = matrix[pivot * n + k];
+        matrix[pivot * n + k] = kept;
+      }
+    }
+    const top = matrix[i * n + i];
     for (let j = i + 1; j < n; j += 1) {
-      const factor = rows[j][i] / rows[i][i];
-      if (factor !== 0) for (let k = i; k <= n; k += 1) rows[j][k] -= factor * rows[i][k];
+      const start = j * n;
+      if (matrix[start + i] === 0) continue;
+      const factor = matrix[start + i] / top;
+      matrix[start + i] = factor;
+      for (let k = i + 1; k < n; k += 1) matrix[start + k] -= factor * matrix[i * n + k];
     }
   }
-  const x = Array(n).fill(0);
+  return { matrix, rows, n };
+}
+
+// The solution x of A x = right, given the factors of A.
+function solveFactorised({ matrix, rows, n }, right) {
+  const x = rows.map((row) => right[row]);
+  for (let i = 0; i < n; i += 1) {
+    for (let k = 0; k < i; k += 1) x[i] -= matrix[i * n + k] * x[k];
+  }
   for (let i = n - 1; i >= 0; i -= 1) {
-    let rest = rows[i][n];
-    for (let k = i + 1; k < n; k += 1) rest -= rows[i][k] * x[k];
-    x[i] = rest / rows[i][i];
+    for (let k = i + 1; k < n; k += 1) x[i] -= matrix[i * n + k] * x[k];
+    x[i] /= matrix[i * n + i];
   }
   return x;
 }
 
-// The values of a policy, its performance and its discounted expected numbers of visits.
+// The solution x of A x = right.
+const solve = (matrix, right) =>
+  solveFactorised(factorise(Float64Array.from(matrix.flat()), right.length), right);
+
+// The solution x of the transposed system.
+function solveTransposed({ matrix, rows, n }, right) {
+  const y = [...right];
+  for (let i = 0; i < n; i += 1) {
+    y[i] /= matrix[i * n + i];
+    for (let k = i + 1; k < n; k += 1) y[k] -= matrix[i * n + k] * y[i];
+  }
+  for (let i = n - 1; i >= 0; i -= 1) {
+    for (let k = 0; k < i; k += 1) y[k] -= matrix[i * n + k] * y[i];
+  }
+  const x = Array(n);
+  rows.forEach((row, i) => { x[row] = y[i]; });
+  return x;
+}
+
+// For each state and action of a process, the next states with positive probabilities, and these.
+const SUCCESSORS = new WeakMap();
+function successors(mdp) {
+  if (!SUCCESSORS.has(mdp)) {
+    SUCCESSORS.set(mdp, mdp.transitions.map((row) => row.map((chances) => {
+      const next = [...chances.keys()].filter((s) => chances[s] > 0);
+      return { next, chances: next.map((s) => chances[s]) };
+    })));
+  }
+  return SUCCESSORS.get(mdp);
+}
+
+// The values of a policy, its performance and its discounted expected numbers of visits. One
+// factorisation serves both systems; plain loops, because figures call this at every step.
 export function evaluate(mdp, pi) {
-  const { transitions, rewards, discount, terminal } = mdp;
-  const states = rewards.map((_, s) => s);
-  const flow = states.map((s) => states.map((next) =>
-    terminal[s] ? 0 : discount * sum(pi[s].map((chance, a) => chance * transitions[s][a][next]))));
-  const reward = states.map((s) => (terminal[s] ? 0 : sum(pi[s].map((c, a) => c * rewards[s][a]))));
-  const identity = (s, next) => (s === next ? 1 : 0);
-  const v = solve(states.map((s) => states.map((next) => identity(s, next) - flow[s][next])), reward);
-  const q = states.map((s) => rewards[s].map((paid, a) =>
-    (terminal[s] ? 0 : paid + discount * sum(states.map((next) => transitions[s][a][next] * v[next])))));
-  const visits = solve(
-    states.map((s) => states.map((next) => identity(s, next) - flow[next][s])), mdp.initial);
-  const occupancy = visits.map((count, s) => (terminal[s] ? 0 : count));
+  const { rewards, discount, terminal } = mdp;
+  const n = rewards.length;
+  const after = successors(mdp);
+  const matrix = new Float64Array(n * n);
+  const reward = Array(n).fill(0);
+  for (let s = 0; s < n; s += 1) {
+    matrix[s * n + s] = 1;
+    if (terminal[s]) continue;
+    for (let a = 0; a < rewards[s].length; a += 1) {
+      const { next, chances } = after[s][a];
+      reward[s] += pi[s][a] * rewards[s][a];
+      for (let i = 0; i < next.length; i += 1) matrix[s * n + next[i]] -= discount * pi[s][a] * chances[i];
+    }
+  }
+  const factors = factorise(matrix, n);
+  const v = solveFactorised(factors, reward);
+  const q = rewards.map((row, s) => row.map((paid, a) => {
+    if (terminal[s]) return 0;
+    const { next, chances } = after[s][a];
+    let ahead = 0;
+    for (let i = 0; i < next.length; i += 1) ahead += chances[i] * v[next[i]];
+    return paid + discount * ahead;
+  }));
+  const visits = solveTransposed(factors, mdp.initial);
+  const occupancy = visits.map((count, s) => (terminal[s] ? 0 : Math.max(count, 0)));
   return { v, q, occupancy, performance: sum(mdp.initial.map((chance, s) => chance * v[s])) };
 }
 

@@ -1,0 +1,501 @@
+// Build a world: draw a process, watch the updates learn it, change a reward, keep it.
+
+const LETTERS = { w: "x", g: "G", t: "T", s: "S", e: "." };
+const SPEEDS = [[5, "slow"], [25, "medium"], [150, "fast"]]; // updates a second
+const SIZES = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
+const LENGTHS = [50, 160, 200, 300, 400, 640, 1000];
+const NEW_GRAPH = {
+  kind: "graph", name: "", discount: 0.9, moves: [[[[1, 1]], [[0, 1]]], [[], []]], pays: [[1, 0], [0, 0]],
+  initial: [1, 0], terminal: [false, true], states: ["s0", "s1"], actions: ["a0", "a1"],
+};
+
+// The next states that a reader writes: "s1" or "s1 50 %, s2 50 %". Raises what is wrong.
+function movesFrom(text, states) {
+  return text.split(",").map((part) => {
+    const [, name, share, percent] = part.trim().match(/^(.*?)(?:\s+([\d.]+)\s*(%?))?$/);
+    const next = states.indexOf(name);
+    if (next < 0) throw new Error(`There is no state “${name}”; the states are ${spoken(states)}.`);
+    return [next, share === undefined ? 1 : Number(share) / (percent ? 100 : 1)];
+  });
+}
+
+const movesIn = (pairs, states) => pairs.map(([next, chance]) =>
+  (chance === 1 ? states[next] : `${states[next]} ${Number((100 * chance).toPrecision(12))} %`)).join(", ");
+
+function render({ model, el }) {
+  const { get, put } = attributes(model);
+  const [labels, colours, presets] = ["labels", "colours", "presets"].map(get);
+  let settings = null;
+  let [stages, lanes] = [[], []];
+  let now = 0;
+  let place = 0; // the selected cell, or the selected state of a graph
+  let tool = "select";
+  let playing = null;
+  const past = [];
+
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const trouble = html("p", { class: "pu-live-trouble", role: "alert" });
+  const part = (name, ...children) => html("div", { "data-part": name }, ...children);
+  const editor = html("div", {});
+  const side = html("div", { class: "pu-live-side" });
+  const board = html("div", { class: "pu-live-lanes" });
+  const asked = html("div", {});
+  const numbers = html("div", { class: "pu-live-scroll", role: "region", "aria-label": "Policies in the selected state", tabindex: "0" });
+  const curves = svg("svg", { "aria-hidden": "true" });
+  const plot = html("div", {}, curves);
+  const kept = html("textarea", { class: "pu-live-text", readonly: "", rows: "8", "aria-label": "The copied text", hidden: true });
+
+  // Settings
+
+  function begin(next) {
+    const found = stagesOf(next); // raises what is wrong before anything is replaced
+    halt();
+    [settings, stages, now] = [next, found, 0];
+    lanes = settings.run.updates.map((name) => lane(name, stages, settings.run));
+    lanes.forEach((one) => one.go(0));
+  }
+
+  function save() {
+    const text = writeWorld(settings);
+    address.write(text);
+    if (get("world") !== text) put({ world: text });
+  }
+
+  // Do what `action` says about the settings, or say why it cannot be done.
+  function attempt(action) {
+    const before = settings && writeWorld(settings);
+    try {
+      action();
+      trouble.textContent = "";
+      if (before && writeWorld(settings) !== before) past.push(before);
+    } catch (error) {
+      trouble.textContent = error.message;
+    }
+    refresh();
+  }
+
+  const edit = (world) => attempt(() => {
+    const places = world.kind === "grid" ? world.pays.length : world.pays.flat().length;
+    const same = nActions(world) === nActions(settings.world) && places === (settings.world.kind === "grid" ? settings.world.pays : settings.world.pays.flat()).length;
+    const run = same ? settings.run : { ...settings.run, changes: [], from: null };
+    begin({ ...settings, world, run });
+  });
+  const rerun = (changes) => attempt(() => begin({ ...settings, run: { ...settings.run, ...changes } }));
+
+  // A reward at the start is one of the world; later it is a change, and what was learnt is kept.
+  function pay(at, reward) {
+    if (now === 0) {
+      edit(withPay(settings.world, at, reward));
+      return;
+    }
+    attempt(() => {
+      const changes = settings.run.changes.filter(([t, other]) => t < now || (t === now && other !== at));
+      const next = { ...settings, run: { ...settings.run, changes: [...changes, [now, at, reward]] } };
+      halt();
+      stages = stagesOf(next);
+      settings = next;
+      lanes.forEach((one) => one.change(stages, now));
+    });
+  }
+
+  const worldNow = () => stages.findLast(({ from }) => from <= now).world;
+
+  // The editor
+
+  const cellName = (cell) => {
+    const { rows } = settings.world;
+    return `row ${Math.floor(cell / rows[0].length) + 1}, column ${(cell % rows[0].length) + 1}`;
+  };
+
+  function paint(cell, kind) {
+    const { world } = settings;
+    const width = world.rows[0].length;
+    const letters = [...world.rows.join("")];
+    if (kind === "S") letters.forEach((letter, i) => { if (letter === "S") letters[i] = "."; });
+    letters[cell] = kind;
+    const usual = { G: 1, T: -1 }[kind] ?? 0;
+    edit({ ...withPay(world, cell, usual), rows: world.rows.map((_, i) => letters.slice(i * width, (i + 1) * width).join("")) });
+  }
+
+  function resize(height, width) {
+    const { rows, pays } = settings.world;
+    const cells = Array.from({ length: height }, (_, i) => Array.from({ length: width }, (__, j) => [rows[i]?.[j] ?? ".", (rows[i]?.[j] && pays[i * rows[0].length + j]) || 0]));
+    edit({ ...settings.world, rows: cells.map((row) => row.map(([kind]) => kind).join("")), pays: cells.flat().map(([, value]) => value) });
+  }
+
+  function cells(world) {
+    const width = world.rows[0].length;
+    const grid = html("div", { class: "pu-live-cells", role: "group", "aria-label": "The grid. Arrow keys move; W, G, T, S and E make a wall, goal, trap, start or empty cell.", style: `--columns:${width}` });
+    world.pays.forEach((value, cell) => {
+      const kind = kindAt(world, cell);
+      const node = button({ x: "", G: "★", T: "✖", S: "S", ".": "" }[kind], () => {
+        place = cell;
+        if (tool === "select") refresh();
+        else paint(cell, tool);
+      }, `pu-live-square${kind === "x" ? " pu-live-block" : ""}`);
+      node.setAttribute("aria-label", `${cellName(cell)}: ${KINDS[kind]}${value ? `, reward ${value}` : ""}`);
+      node.setAttribute("aria-pressed", `${cell === place}`);
+      node.setAttribute("data-key", `cell ${cell}`);
+      node.tabIndex = cell === place ? 0 : -1;
+      node.addEventListener("keydown", (event) => {
+        const by = { ArrowUp: -width, ArrowDown: width, ArrowLeft: cell % width > 0 ? -1 : 0, ArrowRight: (cell + 1) % width > 0 ? 1 : 0 }[event.key];
+        if (by !== undefined) {
+          event.preventDefault();
+          if (cell + by < 0 || cell + by >= world.pays.length) return;
+          place = cell + by;
+          refresh();
+          editor.querySelector(`[data-key="cell ${place}"]`).focus();
+        } else if (!event.ctrlKey && !event.metaKey && !event.altKey && event.key.toLowerCase() in LETTERS) paint(cell, LETTERS[event.key.toLowerCase()]);
+      });
+      grid.append(node);
+    });
+    return grid;
+  }
+
+  function rewardSlider(at, name) {
+    const value = payAt(worldNow(), at);
+    const most = Math.max(2, Math.ceil(Math.abs(value)));
+    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(6))}`, () => {});
+    const input = one.row.querySelector("input");
+    input.setAttribute("data-key", `pay ${at}`);
+    input.addEventListener("change", () => pay(at, Number(input.value)));
+    const flip = button("Flip its sign", () => pay(at, -payAt(worldNow(), at)), "pu-live-small");
+    flip.setAttribute("data-key", `flip ${at}`);
+    return html("div", { class: "pu-live-bar" }, one.row, flip);
+  }
+
+  function fraction01(name, key, high) {
+    const one = slider(name, 0, high, 0.01, settings.world[key], (x) => `${Number(x.toFixed(3))}`, () => {});
+    const input = one.row.querySelector("input");
+    input.setAttribute("data-key", key);
+    input.addEventListener("change", () => edit({ ...settings.world, [key]: Number(input.value) }));
+    return one.row;
+  }
+
+  function gridEditor(world) {
+    const tools = [["select", "select"], ...Object.entries(KINDS).map(([letter, name]) => [letter, name])];
+    const choose = select("a click makes", tools, tool, (value) => { tool = value; });
+    const sides = Array.from({ length: 12 }, (_, i) => [i + 1, `${i + 1}`]);
+    side.replaceChildren(
+      html("div", { class: "pu-live-bar" }, choose,
+        select("rows", sides, world.rows.length, (n) => resize(Number(n), world.rows[0].length)),
+        select("columns", sides, world.rows[0].length, (n) => resize(world.rows.length, Number(n)))),
+      html("p", { class: "pu-live-key" }, `Selected: ${cellName(place)}, ${KINDS[kindAt(world, place)]}. Its reward is paid on arrival.`),
+      kindAt(world, place) === "x" ? "" : rewardSlider(place, "reward of the cell"),
+      fraction01("slip", "slip", 1), fraction01("discount", "discount", 0.99));
+    return cells(world);
+  }
+
+  function graphEditor(world) {
+    const { moves, states, actions, terminal } = world;
+    const width = actions.length;
+    const set = (list, at, value) => list.map((x, i) => (i === at ? value : x));
+    const field = (label, value, change) => {
+      const input = html("input", { type: "text", "aria-label": label, "data-key": label, value });
+      input.addEventListener("change", () => change(input.value.trim()));
+      return input;
+    };
+    const rows = actions.map((action, a) => {
+      const leads = field(`${action} leads to`, movesIn(moves[place][a], states), (text) => attempt(() => {
+        const next = { ...world, moves: set(moves, place, set(moves[place], a, movesFrom(text, states))) };
+        begin({ ...settings, world: next });
+      }));
+      const paid = field(`reward of ${action}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
+      return html("tr", {}, html("th", { scope: "row" }, action), html("td", {}, leads), html("td", {}, paid));
+    });
+    const tick = (name, on, change) => {
+      const box = html("input", { type: "checkbox", checked: on, "data-key": name });
+      box.addEventListener("change", () => change(box.checked));
+      return html("label", { class: "pu-live-choice" }, box, name);
+    };
+    const add = () => edit({
+      ...world, moves: [...moves, actions.map(() => [[moves.length, 1]])], pays: [...world.pays, actions.map(() => 0)],
+      initial: [...world.initial, 0], terminal: [...terminal, false], states: [...states, stateName(moves.length)],
+    });
+    const grow = () => edit({
+      ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
+      actions: [...actions, actionName(width)],
+    });
+    side.replaceChildren(
+      html("div", { class: "pu-live-bar" },
+        select("state", states.map((name, s) => [s, name]), place, (s) => { place = Number(s); refresh(); }),
+        tick("start", world.initial[place] > 0, () => edit({ ...world, initial: world.initial.map((_, s) => (s === place ? 1 : 0)) })),
+        tick("end", terminal[place], (on) => edit({
+          ...world, terminal: set(terminal, place, on), moves: set(moves, place, actions.map(() => (on ? [] : [[place, 1]]))), pays: set(world.pays, place, actions.map(() => 0)),
+        }))),
+      terminal[place] ? "" : html("table", {}, html("thead", {}, html("tr", {}, ...["action", "leads to", "reward"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows)),
+      html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), button("Add an action", grow, "pu-live-small")),
+      fraction01("discount", "discount", 0.99));
+    return "";
+  }
+
+  // Controls
+
+  const presetTexts = presets.map(([name, text]) => [name, writeWorld(readWorld(text))]);
+  const preset = select("world", [...presets.map(([name]) => [name, name]), ["", "your own"]], "", (name) => {
+    if (name !== "") attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }));
+  });
+  const title = html("input", { type: "text", "aria-label": "name of the world", placeholder: "name", maxlength: "80" });
+  title.addEventListener("change", () => attempt(() => { settings = { ...settings, world: { ...settings.world, name: title.value } }; }));
+  const undo = button("Undo", () => {
+    const text = past.pop();
+    if (text === undefined) return;
+    begin(readWorld(text));
+    trouble.textContent = "";
+    refresh();
+  });
+  const clear = button("Clear", () => edit(settings.world.kind === "grid"
+    ? { ...settings.world, name: "", rows: settings.world.rows.map((row) => ".".repeat(row.length)), pays: settings.world.pays.map(() => 0) }
+    : NEW_GRAPH));
+  const graph = button("New graph", () => { place = 0; edit(NEW_GRAPH); });
+
+  const names = shown(model);
+  const boxes = names.map((name) => {
+    const box = html("input", { type: "checkbox", value: name });
+    box.addEventListener("change", () => {
+      const chosen = boxes.filter(({ box: one }) => one.checked).map(({ name: one }) => one);
+      if (chosen.length) rerun({ updates: chosen });
+      else refresh();
+    });
+    return { name, box, row: html("label", { class: "pu-live-choice" }, box, html("span", { class: "pu-live-swatch", style: `--tone:${colours[name]}` }), labels[name]) };
+  });
+  const offered = (list, value) => [...new Set([...list, value])].sort((a, b) => a - b).map((x) => [x, `${x}`]);
+  const start = () => {
+    const { from } = settings.run;
+    const n = nActions(settings.world);
+    const action = settings.world.kind === "grid" ? MOVES[0][0] : settings.world.actions[0];
+    const one = slider(`first policy: ${action}`, 0.01, 0.99, 0.01, from ? from[0] : 1 / n, (x) => x.toFixed(2), () => {});
+    const input = one.row.querySelector("input");
+    input.setAttribute("data-key", "from");
+    input.addEventListener("change", () => {
+      const x = Number(input.value);
+      const rest = (from ?? Array(n).fill(1 / n)).slice(1);
+      rerun({ from: [x, ...rest.map((chance) => ((1 - x) * chance) / sum(rest))] });
+    });
+    const uniform = button("Uniform", () => rerun({ from: null }), "pu-live-small");
+    return html("div", { class: "pu-live-bar" }, one.row, uniform);
+  };
+  const setting = html("div", {});
+  const runSettings = () => {
+    const { eta, share, steps } = settings.run;
+    const visits = slider("share of visits in the weights", 0, 1, 0.05, share, (x) => `${Number(x.toFixed(2))}`, () => {});
+    const input = visits.row.querySelector("input");
+    input.setAttribute("data-key", "share");
+    input.addEventListener("change", () => rerun({ share: Number(input.value) }));
+    return [html("div", { class: "pu-live-bar" },
+      select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) })),
+      select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) })),
+      visits.row), start()];
+  };
+
+  // Time
+
+  let perSecond = 25;
+  const play = button("Play", () => (playing ? halt() : go()), "pu-live-main");
+  const single = button("Step", () => { halt(); show(Math.min(now + 1, settings.run.steps)); });
+  const again = button("Restart", () => { halt(); show(0); });
+  const speed = select("speed", SPEEDS, perSecond, (x) => { perSecond = Number(x); });
+  const time = slider("update t", 0, 1, 1, 0, (x) => `${x}`, (x) => { halt(); show(x); });
+
+  function halt() {
+    if (playing) cancelAnimationFrame(playing);
+    playing = null;
+    play.textContent = "Play";
+    words.setAttribute("aria-live", "polite");
+  }
+
+  function go() {
+    const end = settings.run.steps;
+    if (now >= end) now = 0;
+    if (still()) {
+      show(end);
+      return;
+    }
+    play.textContent = "Pause";
+    words.setAttribute("aria-live", "off");
+    let last = null;
+    const tick = (at) => {
+      const many = last === null ? 0 : Math.floor(((at - last) / 1000) * perSecond);
+      if (last === null || many > 0) last = at;
+      playing = requestAnimationFrame(tick);
+      if (many > 0) show(Math.min(now + Math.min(many, 20), end));
+      if (now >= end) {
+        halt();
+        show(end);
+      }
+    };
+    playing = requestAnimationFrame(tick);
+  }
+
+  // Pictures
+
+  const number = (x) => `${Number(x.toPrecision(4))}`;
+  let redraws = [];
+
+  function drawLanes() {
+    redraws = [];
+    board.replaceChildren(...lanes.map((one) => {
+      const told = html("span", { class: "pu-live-told" });
+      const picture = svg("svg", { "aria-hidden": "true" });
+      const room = html("div", {}, picture);
+      const box = html("div", { class: "pu-live-board", style: `--tone:${colours[one.name]}` },
+        html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[one.name], told), room);
+      const redraw = fit(room, (width) => drawWorld(picture, worldNow(), one.path[now], width));
+      redraws.push(() => {
+        const { back, right } = recovery(one, stages, now);
+        told.textContent = `${number(one.path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}${right === null ? "" : `, all states right after ${right}`}`;
+        redraw();
+      });
+      return box;
+    }));
+  }
+
+  const drawCurves = fit(plot, (width) => {
+    if (!lanes.length) return;
+    const values = lanes.flatMap(({ path }) => path.map((entry) => entry.performance)).concat(stages.flatMap(({ best }) => [best.performance, best.uniform]));
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const steps = settings.run.steps;
+    const room = high - low || 1;
+    const { at, up, line } = axes(curves, width, 170, { from: 0, to: steps, ticks: [0, Math.round(steps / 2), steps], title: "updates" },
+      { from: low - 0.05 * room, to: high + 0.05 * room, ticks: [low, high].map((x) => Number(room > 0.02 ? x.toFixed(3) : x.toPrecision(3))), title: "performance" });
+    stages.forEach(({ from, best }, i) => {
+      const to = stages[i + 1]?.from ?? steps;
+      line([[from, best.performance], [to, best.performance]], { class: "pu-live-bound" });
+      if (from > 0) svg("line", { x1: at(from), x2: at(from), y1: up(low), y2: up(high), class: "pu-live-edge" }, curves);
+    });
+    lanes.forEach(({ name, path }) => {
+      const tone = svg("g", { style: `--tone:${colours[name]}` }, curves);
+      line(path.slice(0, now + 1).map((entry, t) => [t, entry.performance]), { class: "pu-live-curve" }, tone);
+      svg("circle", { cx: at(now), cy: up(path[now].performance), r: 4, class: "pu-live-fill" }, tone);
+    });
+  });
+
+  // The policies in the selected state, as text.
+  function tell() {
+    const world = worldNow();
+    const grid = world.kind === "grid";
+    const s = grid ? cellsOf(world).indexOf(place) : place;
+    const { terminal } = stages[0].mdp;
+    if (s < 0 || terminal[s]) {
+      numbers.replaceChildren(html("p", { class: "pu-live-key" }, "Nothing is chosen in the selected state: it is a wall or an end."));
+      return;
+    }
+    const actions = grid ? MOVES.map(([name]) => name) : world.actions;
+    numbers.replaceChildren(html("table", {},
+      html("caption", {}, `${grid ? cellName(place) : world.states[place]}: probabilities, with values`),
+      html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "update"), ...actions.map((name) => html("th", { scope: "col" }, name)))),
+      html("tbody", {}, ...lanes.map(({ name, path }) => html("tr", {}, html("th", { scope: "row" }, labels[name]),
+        ...path[now].policies[s].map((chance, a) => html("td", {}, `${chance.toFixed(3)} (${number(path[now].q[s][a])})`)))))));
+  }
+
+  function say() {
+    const { changes, steps } = settings.run;
+    const found = lanes.map((one) => ({ name: labels[one.name], ...recovery(one, stages, now) }));
+    const last = stages.findLast(({ from }) => from <= now);
+    const there = found.filter(({ back }) => back !== null).sort((a, b) => a.back - b.back);
+    const missed = found.filter(({ back }) => back === null).map(({ name }) => name);
+    const since = last.from > 0 ? `${plural(now - last.from, "update")} after the reward changed` : `After ${plural(now, "update")}`;
+    let text = `${since}: 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}, `;
+    if (there.length) text += `was reached by ${spoken(there.map(({ name, back }) => `${name} ${back === 0 ? "at once" : `after ${back}`}`))}`;
+    if (missed.length) text += `${there.length ? ", but " : "was "}not yet ${there.length ? "" : "reached "}by ${spoken(missed)}`;
+    text += ". ";
+    const guess = question_ && question_.guess();
+    if (guess && now === steps) text += `You guessed ${labels[guess]}. `;
+    if (now > 0 && changes.length === 0) text += "Select a state and change its reward: what was learnt is kept.";
+    if (words.textContent !== text) words.textContent = text;
+  }
+
+  function show(t) {
+    lanes.forEach((one) => one.go(t));
+    now = t;
+    time.set(t);
+    redraws.forEach((redraw) => redraw());
+    drawCurves();
+    tell();
+    say();
+    if (!playing) editorAnew();
+  }
+
+  let question_ = null;
+  let wasAsked = "";
+
+  function editorAnew() {
+    const key = document.activeElement?.getAttribute?.("data-key");
+    const { world } = settings;
+    const most = world.kind === "grid" ? world.pays.length : world.moves.length;
+    if (place >= most) place = 0;
+    editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
+    setting.replaceChildren(...runSettings());
+    if (key) [...el.querySelectorAll("[data-key]")].find((node) => node.getAttribute("data-key") === key)?.focus();
+  }
+
+  function refresh() {
+    const { world, run, hide, ask } = settings;
+    title.value = world.name;
+    const text = writeWorld({ ...settings, hide: [] });
+    preset.set(presetTexts.find(([, other]) => other === text)?.[0] ?? "");
+    undo.disabled = past.length === 0;
+    boxes.forEach(({ name, box }) => { box.checked = run.updates.includes(name); });
+    time.bounds(run.steps, now);
+    if (wasAsked !== ask + run.updates) {
+      wasAsked = ask + run.updates;
+      question_ = ask ? question(ask, run.updates.map((name) => [name, labels[name], colours[name]]), () => say()) : null;
+      asked.replaceChildren(question_ ? question_.box : "");
+    }
+    el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
+    drawLanes();
+    show(now);
+    save();
+  }
+
+  // What is kept
+
+  function copy(text, what) {
+    const fallback = () => {
+      Object.assign(kept, { hidden: false, value: text });
+      kept.focus();
+      kept.select();
+      words.textContent = `The ${what} is in the field below; copy it from there.`;
+    };
+    if (!navigator.clipboard) fallback();
+    else navigator.clipboard.writeText(text).then(() => { words.textContent = `The ${what} is copied.`; }, fallback);
+  }
+
+  function download(text, file) {
+    const link = html("a", { href: URL.createObjectURL(new Blob([text])), download: file });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  const keep = html("div", { class: "pu-live-bar" },
+    button("Copy link", () => copy(address.link(writeWorld(settings)), "link"), "pu-live-small"),
+    button("Copy as Python", () => copy(pythonOf(settings), "code"), "pu-live-small"),
+    button("Download JSON", () => download(jsonOf(worldNow()), "world.json"), "pu-live-small"),
+    button("Download curves", () => download(csvOf(lanes, now), "curves.csv"), "pu-live-small"));
+
+  frame(el, "world", part("presets", html("div", { class: "pu-live-bar" }, preset, title, undo, clear, graph)), trouble,
+    part("edit", html("div", { class: "pu-live-columns" }, editor, side)),
+    part("settings", html("div", { class: "pu-live-bar" }, ...boxes.map(({ row }) => row)), setting),
+    part("ask", asked),
+    html("div", { class: "pu-live-bar" }, play, single, again, speed, time.row),
+    words, board, plot, numbers, part("keep", keep, kept));
+
+  function open(text) {
+    try {
+      begin(readWorld(text));
+    } catch (error) {
+      trouble.textContent = error.message;
+      if (settings === null) begin(readWorld(presets[0][1]));
+    }
+    refresh();
+  }
+
+  open(address.read("world=") ?? get("world"));
+  window.addEventListener("hashchange", () => {
+    const text = address.read("world=");
+    if (text !== null && text !== writeWorld(settings)) open(text);
+  });
+  model.on("change:world", () => { if (get("world") !== writeWorld(settings)) open(get("world")); });
+}
+
+export default { render };

@@ -1,0 +1,467 @@
+// A world: a process that a reader draws, and how it is run. Plain data and functions without a page.
+//
+// A grid is { kind: "grid", name, discount, slip, rows, pays }: `rows` are texts of the letters in
+// KINDS, and `pays` has the reward for arriving in each cell, row by row. The chosen move happens with
+// probability 1 - slip, and each of the two moves at a right angle with slip / 2; at a wall or the edge
+// the agent stays where it is. Goals and traps end the trajectory. The first state is drawn evenly
+// from the cells "S", or from all open cells if there is none.
+//
+// A graph is { kind: "graph", name, discount, moves, pays, initial, terminal, states, actions }:
+// `moves[s][a]` are pairs of a next state and its probability, and `pays[s][a]` is the reward.
+//
+// A run is { updates, eta, share, from, steps, changes }: `share` of each weight follows the visits, and
+// the rest is the same for all states; `from` is the first policy of every state, or null for the
+// uniform one; `changes` are [step, place, reward], in order, where a place is a cell or s |A| + a.
+
+export const KINDS = { ".": "empty", x: "wall", G: "goal", T: "trap", S: "start" };
+export const MOVES = [["up", -1, 0], ["right", 0, 1], ["down", 1, 0], ["left", 0, -1]];
+const MOST_SIDE = 12;
+const MOST_STATES = 150;
+const MOST_ACTIONS = 8;
+const MOST_STEPS = 5000;
+const ENDS = "GT";
+
+export const emptyRun = () => ({
+  updates: ["pg-sm", "mce"], eta: 1, share: 0.9, from: null, steps: 200, changes: [],
+});
+
+export const kindAt = ({ rows }, cell) => rows[Math.floor(cell / rows[0].length)][cell % rows[0].length];
+
+// The cells that are states, in the order of the states.
+export const cellsOf = (world) => [...world.pays.keys()].filter((cell) => kindAt(world, cell) !== "x");
+
+export const nActions = (world) => (world.kind === "grid" ? MOVES.length : world.actions.length);
+
+export const payAt = (world, place) => (world.kind === "grid"
+  ? world.pays[place]
+  : world.pays[Math.floor(place / nActions(world))][place % nActions(world)]);
+
+// The world with another reward at a place.
+export function withPay(world, place, reward) {
+  if (world.kind === "grid") return { ...world, pays: world.pays.map((x, i) => (i === place ? reward : x)) };
+  const width = nActions(world);
+  const pays = world.pays.map((row, s) => row.map((x, a) => (s * width + a === place ? reward : x)));
+  return { ...world, pays };
+}
+
+function gridMdp(world) {
+  const { rows, pays, slip, discount } = world;
+  const [height, width] = [rows.length, rows[0].length];
+  const cells = cellsOf(world);
+  const number = new Map(cells.map((cell, s) => [cell, s]));
+  const zeros = () => Array(cells.length).fill(0);
+  const transitions = cells.map(() => MOVES.map(zeros));
+  const rewards = cells.map(() => MOVES.map(() => 0));
+  cells.forEach((cell, s) => {
+    if (ENDS.includes(kindAt(world, cell))) return;
+    MOVES.forEach((_, a) => {
+      [[a, 1 - slip], [a + 1, slip / 2], [a + 3, slip / 2]].forEach(([turn, chance]) => {
+        const [, down, right] = MOVES[turn % 4];
+        const [i, j] = [Math.floor(cell / width) + down, (cell % width) + right];
+        const inside = i >= 0 && i < height && j >= 0 && j < width;
+        const next = (inside ? number.get(i * width + j) : s) ?? s;
+        transitions[s][a][next] += chance;
+        rewards[s][a] += chance * pays[cells[next]];
+      });
+    });
+  });
+  const kinds = cells.map((cell) => kindAt(world, cell));
+  const starts = kinds.map((kind) => (kinds.includes("S") ? kind === "S" : !ENDS.includes(kind)));
+  const many = starts.filter(Boolean).length;
+  return {
+    transitions, rewards, discount,
+    initial: starts.map((start) => (start ? 1 / many : 0)),
+    terminal: kinds.map((kind) => ENDS.includes(kind)),
+  };
+}
+
+function graphMdp({ moves, pays, initial, terminal, discount }) {
+  const transitions = moves.map((row, s) => row.map((pairs) => {
+    const chances = moves.map(() => 0);
+    if (!terminal[s]) pairs.forEach(([next, chance]) => { chances[next] += chance; });
+    return chances;
+  }));
+  const rewards = pays.map((row, s) => row.map((paid) => (terminal[s] ? 0 : paid)));
+  return { transitions, rewards, initial, discount, terminal };
+}
+
+// What is wrong with a world, in a sentence; nothing if it can be run.
+export function fault(world) {
+  const { discount } = world;
+  const number = Number.isFinite;
+  if (!(discount >= 0 && discount < 1)) return `The discount is ${discount}; it must be at least 0 and below 1.`;
+  if (world.kind === "grid") {
+    const { rows, pays, slip } = world;
+    const width = rows[0].length;
+    if (width < 1 || rows.some((row) => row.length !== width)) return "The rows of the grid have different lengths.";
+    if (Math.max(rows.length, width) > MOST_SIDE) return `The grid has ${rows.length} rows and ${width} columns; at most ${MOST_SIDE} of each can be drawn.`;
+    const unknown = [...rows.join("")].find((kind) => !(kind in KINDS));
+    if (unknown) return `The grid has a cell “${unknown}”; cells are ${Object.keys(KINDS).join(" ")}.`;
+    if (!(slip >= 0 && slip <= 1)) return `The slip is ${slip}; it must be between 0 and 1.`;
+    if (pays.length !== rows.length * width || !pays.every(number)) return "A reward belongs to no cell of the grid, or is no number.";
+    if (!/[.S]/.test(rows.join(""))) return "The grid has no open cell to start from. Make a cell empty.";
+    return "";
+  }
+  const { moves, pays, initial, terminal, states, actions } = world;
+  const n = moves.length;
+  if (n < 1 || n > MOST_STATES) return `The world has ${n} states; the page computes 1 to ${MOST_STATES}.`;
+  if (actions.length < 2 || actions.length > MOST_ACTIONS) return `The world has ${actions.length} actions; the page shows 2 to ${MOST_ACTIONS}.`;
+  const isState = (s) => Number.isInteger(s) && s >= 0 && s < n;
+  const off = (chances) => !chances.every((x) => x >= 0) || Math.abs(sum(chances) - 1) > 1e-9;
+  for (let s = 0; s < n; s += 1) {
+    for (let a = 0; a < actions.length; a += 1) {
+      const [pairs, where] = [moves[s]?.[a], `${actions[a]} in ${states[s]}`];
+      if (!number(pays[s]?.[a])) return `The reward of ${where} is no number.`;
+      if (terminal[s]) continue;
+      if (!pairs || !pairs.every(([next]) => isState(next))) return `${where} leads to a state that does not exist.`;
+      if (off(pairs.map(([, chance]) => chance))) return `The probabilities of ${where} sum to ${Number(sum(pairs.map(([, x]) => x)).toPrecision(6))}, not to 1.`;
+    }
+  }
+  if (initial.length !== n || off(initial)) return "The probabilities of the first state do not sum to 1. Mark a start.";
+  return "";
+}
+
+// The finite process of a world, in the form of evaluate(). Raises what is wrong with the world.
+export function mdpOf(world) {
+  const wrong = fault(world);
+  if (wrong) throw new Error(wrong);
+  return world.kind === "grid" ? gridMdp(world) : graphMdp(world);
+}
+
+// Optimal values by policy iteration, as in pu_lib.FiniteMDP.optimal, with the performance of the
+// uniform policy.
+export function optimum(mdp) {
+  const { rewards } = mdp;
+  const performance = (evaluation) => evaluation.performance;
+  let actions = rewards.map(greedy);
+  let found = null;
+  for (let more = true, round = 0; more && round < 1000; round += 1) {
+    found = evaluate(mdp, rewards.map((row, s) => row.map((_, a) => (a === actions[s] ? 1 : 0))));
+    const { q } = found;
+    const own = actions;
+    actions = q.map((row, s) => {
+      const [most, now] = [Math.max(...row), row[own[s]]];
+      return most - now > 1e-13 * Math.max(Math.abs(most), Math.abs(now)) ? greedy(row) : own[s];
+    });
+    more = actions.some((action, s) => action !== own[s]);
+  }
+  const uniform = performance(evaluate(mdp, rewards.map((row) => row.map(() => 1 / row.length))));
+  return { v: found.v, q: found.q, performance: performance(found), uniform };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Runs
+
+// The processes of a run, one for each stretch between changes: { from, mdp, best }.
+export function stagesOf({ world, run }) {
+  const stages = [{ from: 0, world }];
+  run.changes.forEach(([from, place, reward]) => {
+    const last = stages.at(-1);
+    const changed = withPay(last.world, place, reward);
+    if (last.from === from) last.world = changed;
+    else stages.push({ from, world: changed });
+  });
+  return stages.map((stage) => {
+    const mdp = mdpOf(stage.world);
+    return { ...stage, mdp, best: optimum(mdp) };
+  });
+}
+
+const stageAt = (stages, t) => stages.findLast(({ from }) => from <= t);
+
+// One update on a world. `path[t]` has parameters, policies, values and performance after t steps,
+// and `go(t)` computes them up to step t. `change(stages, t)` keeps what was learnt in t steps.
+export function lane(name, stages, run) {
+  let now = stages;
+  const path = [];
+  const entry = (theta, t) => {
+    const policies = theta.map((row) => policy(name, row));
+    return { theta, policies, ...evaluate(stageAt(now, t).mdp, policies) };
+  };
+  const begin = () => now[0].mdp.rewards.map((row) =>
+    (run.from ? parametersOf(name, run.from) : initial(name, row.length)));
+  const go = (t) => {
+    if (path.length === 0) path.push(entry(begin(), 0));
+    while (path.length <= t) {
+      const made = path.length;
+      const { theta, q, occupancy } = path[made - 1];
+      const { terminal } = stageAt(now, made - 1).mdp;
+      path.push(entry(theta.map((row, s) => (terminal[s] ? row : step(name, row, q[s],
+        run.eta * (run.share * occupancy[s] + 1 - run.share)))), made));
+    }
+    return path[t];
+  };
+  const change = (stages_, t) => {
+    now = stages_;
+    const { theta } = go(t);
+    path.length = t;
+    path.push(entry(theta, t));
+  };
+  return { name, path, go, change };
+}
+
+// Where a performance lies between that of the uniform policy, 0, and the optimum, 1.
+export function normalised(best, performance) {
+  const gap = best.performance - best.uniform;
+  return gap > 1e-12 * Math.abs(best.performance) ? (performance - best.uniform) / gap : 1;
+}
+
+// The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), and
+// until every state prefers an optimal action (`right`); null if t steps do not reach it.
+export function recovery({ path }, stages, t) {
+  const { from, mdp, best } = stageAt(stages, t);
+  const among = best.q.map((row) => {
+    const top = Math.max(...row);
+    return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
+  });
+  const right = ({ policies }) => policies.every((pi, s) => mdp.terminal[s] || among[s][greedy(pi)]);
+  const first = (reached) => {
+    for (let k = from; k <= t; k += 1) if (reached(path[k])) return k - from;
+    return null;
+  };
+  return { back: first(({ performance }) => normalised(best, performance) >= 0.95), right: first(right), from };
+}
+
+// ---------------------------------------------------------------------------------------------
+// The text of a world and its run, after # in an address: names and values, "name=value&...".
+
+const pairsOf = (text) => text.split(",").filter(Boolean).map((part) => {
+  const [place, value] = part.split("*").map(Number);
+  return [place, part.includes("*") ? value : 1];
+});
+const pairsText = (pairs) => pairs.map(([place, value]) => (value === 1 ? `${place}` : `${place}*${value}`)).join(",");
+const paysText = (pays) => pays.map((value, place) => [place, value]).filter(([, value]) => value !== 0)
+  .map(([place, value]) => `${place}*${value}`).join(",");
+const encoded = (text) => encodeURIComponent(text).replaceAll("%20", "+");
+
+function filled(length, pairs, what) {
+  const values = Array(length).fill(0);
+  pairs.forEach(([place, value]) => {
+    if (!(Number.isInteger(place) && place >= 0 && place < length && Number.isFinite(value))) {
+      throw new Error(`The address gives a ${what} to place ${place}, which does not exist, or a number that is none.`);
+    }
+    values[place] = value;
+  });
+  return values;
+}
+
+const cut = (list, width) => Array.from({ length: list.length / width }, (_, s) => list.slice(s * width, (s + 1) * width));
+
+export const stateName = (s) => `s${s}`;
+export const actionName = (a) => `a${a}`;
+
+export function writeWorld({ world, run, hide = [], ask = "" }) {
+  const parts = [["world", 1]];
+  const add = (key, value, usual = "") => { if (`${value}` !== `${usual}`) parts.push([key, value]); };
+  if (world.kind === "grid") {
+    add("grid", world.rows.join("/"));
+    add("slip", world.slip, 0);
+    add("pay", paysText(world.pays));
+  } else {
+    const { moves, pays, initial: first, terminal, states, actions } = world;
+    add("graph", `${moves.length}*${actions.length}`);
+    add("move", moves.flatMap((row, s) => row.map((pairs) => (terminal[s] ? "" : pairsText(pairs)))).join("_"));
+    add("pay", paysText(pays.flat()));
+    add("start", pairsText(first.map((chance, s) => [s, chance]).filter(([, chance]) => chance !== 0)));
+    add("end", [...terminal.keys()].filter((s) => terminal[s]).join(","));
+    if (states.some((name, s) => name !== stateName(s))) add("states", states.map(encoded).join(","));
+    if (actions.some((name, a) => name !== actionName(a))) add("actions", actions.map(encoded).join(","));
+  }
+  add("discount", world.discount);
+  add("name", encoded(world.name));
+  const usual = emptyRun();
+  add("run", run.updates.join(","), usual.updates.join(","));
+  ["eta", "share", "steps"].forEach((key) => add(key, run[key], usual[key]));
+  add("from", (run.from ?? []).join(","));
+  add("then", run.changes.map((change) => change.join("*")).join(","));
+  add("hide", hide.join(","));
+  add("ask", encoded(ask));
+  return parts.map((part) => part.join("=")).join("&");
+}
+
+// The settings in such a text. Raises an error that says what is wrong.
+export function readWorld(text) {
+  const given = Object.fromEntries(text.replace(/^#/, "").split("&").map((part) => {
+    const at = part.indexOf("=");
+    return [part.slice(0, at), part.slice(at + 1)];
+  }));
+  const words = (key) => decodeURIComponent((given[key] ?? "").replaceAll("+", " "));
+  const plain = (key) => decodeURIComponent(given[key] ?? "");
+  const list = (key) => plain(key).split(",").filter(Boolean);
+  const number = (key, usual) => (key in given ? Number(plain(key)) : usual);
+  const named = (key, length, usual) => {
+    const names = key in given ? given[key].split(",").map((name) => decodeURIComponent(name.replaceAll("+", " "))) : [];
+    return Array.from({ length }, (_, i) => names[i] || usual(i));
+  };
+  if (given.world !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
+  const common = { name: words("name"), discount: number("discount", 0.95) };
+  let world = null;
+  if ("grid" in given) {
+    const rows = plain("grid").split("/");
+    world = {
+      kind: "grid", ...common, rows, slip: number("slip", 0),
+      pays: filled(rows.join("").length, pairsOf(plain("pay")), "reward"),
+    };
+  } else if ("graph" in given) {
+    const [n, width] = plain("graph").split("*").map(Number);
+    if (!(n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
+      throw new Error(`The address has a graph of ${plain("graph").replace("*", " states and ")} actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
+    }
+    const moves = plain("move").split("_").map(pairsOf);
+    if (moves.length !== n * width) throw new Error(`The address has moves for ${moves.length} pairs of a state and an action; the graph has ${n * width}.`);
+    const ends = list("end").map(Number);
+    world = {
+      kind: "graph", ...common, moves: cut(moves, width),
+      pays: cut(filled(n * width, pairsOf(plain("pay")), "reward"), width),
+      initial: filled(n, pairsOf(plain("start")), "start"),
+      terminal: Array.from({ length: n }, (_, s) => ends.includes(s)),
+      states: named("states", n, stateName), actions: named("actions", width, actionName),
+    };
+  } else throw new Error("The address has neither a grid nor a graph.");
+  const usual = emptyRun();
+  const run = {
+    updates: "run" in given ? list("run") : usual.updates,
+    eta: number("eta", usual.eta), share: number("share", usual.share), steps: number("steps", usual.steps),
+    from: "from" in given ? list("from").map(Number) : null,
+    changes: list("then").map((part) => part.split("*").map(Number)),
+  };
+  const wrong = fault(world) || runFault(world, run);
+  if (wrong) throw new Error(wrong);
+  return { world, run, hide: list("hide"), ask: words("ask") };
+}
+
+function runFault(world, { updates, eta, share, steps, from, changes }) {
+  const places = world.kind === "grid" ? world.pays.length : world.pays.flat().length;
+  const unknown = updates.find((name) => !known(name));
+  if (unknown !== undefined || updates.length < 1) return `The address names the update “${unknown ?? ""}”, which the page cannot compute.`;
+  if (!(eta > 0 && eta <= 1e6)) return `The step size is ${eta}; it must be positive and at most a million.`;
+  if (!(share >= 0 && share <= 1)) return `The share of the visits is ${share}; it must be between 0 and 1.`;
+  if (!(Number.isInteger(steps) && steps >= 1 && steps <= MOST_STEPS)) return `The number of steps is ${steps}; it must be 1 to ${MOST_STEPS}.`;
+  if (from && !(from.length === nActions(world) && from.every((x) => x > 0) && Math.abs(sum(from) - 1) <= 1e-9)) {
+    return `The first policy must have ${nActions(world)} positive probabilities that sum to 1.`;
+  }
+  const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t >= (changes[i - 1]?.[0] ?? 1)
+    && Number.isInteger(place) && place >= 0 && place < places && Number.isFinite(reward)));
+  return wrong ? "A change of a reward needs a step, in order, a place and a number." : "";
+}
+
+// ---------------------------------------------------------------------------------------------
+// Files and code
+
+// What pu_lib.FiniteMDP.load reads.
+export function jsonOf(world) {
+  const { transitions, rewards, initial: first, discount, terminal } = mdpOf(world);
+  return `${JSON.stringify({ transitions, rewards, initial: first, discount, terminal })}\n`;
+}
+
+// The performance of each lane after each step, with a first line of names.
+export const csvOf = (lanes, t) => [
+  ["step", ...lanes.map(({ name }) => name)],
+  ...Array.from({ length: t + 1 }, (_, k) => [k, ...lanes.map(({ path }) => path[k].performance)]),
+].map((row) => `${row.join(",")}\n`).join("");
+
+const quoted = (text) => JSON.stringify(text);
+const dict = (pairs) => `{${pairs.map(([key, value]) => `${key}: ${value}`).join(", ")}}`;
+
+function gridCode({ rows, pays, slip, discount }) {
+  const width = rows[0].length;
+  const place = (cell) => `(${Math.floor(cell / width)}, ${cell % width})`;
+  return {
+    place,
+    pays: dict(pays.map((value, cell) => [place(cell), value]).filter(([, value]) => value !== 0)),
+    text: `# S start, G goal, T trap, x wall
+grid = [
+${rows.map((row) => `    ${quoted(row)},`).join("\n")}
+]
+slip, discount = ${slip}, ${discount}
+moves = [(-1, 0), (0, 1), (1, 0), (0, -1)]  # up, right, down, left
+cells = [(i, j) for i, row in enumerate(grid) for j, kind in enumerate(row) if kind != "x"]
+number = {cell: s for s, cell in enumerate(cells)}
+kinds = np.array([grid[i][j] for i, j in cells])
+terminal = np.isin(kinds, ["G", "T"])
+starts = kinds == "S" if "S" in kinds else ~terminal
+
+
+def build(pays):
+    """Return the process with these rewards for arriving in a cell."""
+    transitions = np.zeros((len(cells), 4, len(cells)))
+    rewards = np.zeros((len(cells), 4))
+    for s, (i, j) in enumerate(cells):
+        for a in range(4) if not terminal[s] else ():
+            for turn, chance in ((a, 1 - slip), (a + 1, slip / 2), (a + 3, slip / 2)):
+                down, right = moves[turn % 4]
+                after = number.get((i + down, j + right), s)  # a wall or the edge: stay
+                transitions[s, a, after] += chance
+                rewards[s, a] += chance * pays.get(cells[after], 0)
+    return pu_lib.FiniteMDP(transitions, rewards, starts / starts.sum(), discount, terminal)`,
+  };
+}
+
+function graphCode(world) {
+  const { moves, pays, initial: first, terminal, discount, actions } = world;
+  const [n, width] = [moves.length, actions.length];
+  const place = (at) => `(${Math.floor(at / width)}, ${at % width})`;
+  const lines = moves.flatMap((row, s) => (terminal[s] ? [] : row.map((pairs, a) => {
+    const chances = new Map();
+    pairs.forEach(([next, chance]) => chances.set(next, (chances.get(next) ?? 0) + chance));
+    return `    (${s}, ${a}): ${dict([...chances])},`;
+  })));
+  return {
+    place,
+    pays: dict(pays.flat().map((value, at) => [place(at), terminal[Math.floor(at / width)] ? 0 : value]).filter(([, value]) => value !== 0)),
+    text: `# (state, action): {next state: probability}
+moves = {
+${lines.join("\n")}
+}
+initial = ${JSON.stringify(first)}
+terminal = [${terminal.map((end) => (end ? "True" : "False")).join(", ")}]
+
+
+def build(pays):
+    """Return the process with these rewards of states and actions."""
+    transitions = np.zeros((${n}, ${width}, ${n}))
+    rewards = np.zeros((${n}, ${width}))
+    for (s, a), chances in moves.items():
+        for after, chance in chances.items():
+            transitions[s, a, after] = chance
+        rewards[s, a] = pays.get((s, a), 0)
+    return pu_lib.FiniteMDP(transitions, rewards, initial, ${discount}, terminal)`,
+  };
+}
+
+// Python code that builds the world and runs the comparison.
+export function pythonOf(settings) {
+  const { world, run } = settings;
+  const { place, pays, text } = (world.kind === "grid" ? gridCode : graphCode)(world);
+  const changes = run.changes.filter(([t]) => t < run.steps);
+  const ends = [...changes.map(([t]) => t), run.steps];
+  const stages = changes.map(([t, at, reward], i) =>
+    `pays = pays | {${place(at)}: ${reward}}  # from step ${t} on\nstages.append((${ends[i + 1] - t}, build(pays)))`);
+  const start = run.from
+    ? `    theta = pu_lib.UPDATES[name].parameters(np.tile(${JSON.stringify(run.from)}, (process.n_states, 1)))`
+    : "    theta = None  # the uniform policy";
+  return `# ${(world.name || "A world").replace(/\s+/g, " ")}
+import numpy as np
+
+import pu_lib
+from pu_lib.trajectories import mixture
+
+${text}
+
+
+pays = ${pays}
+process = build(pays)
+stages = [(${ends[0]}, process)]  # numbers of steps, and processes
+${stages.map((line) => `${line}\n`).join("")}
+performance = {}
+for name in ${JSON.stringify(run.updates)}:
+${start}
+    performance[name] = []
+    for n_steps, stage in stages:
+        path = pu_lib.run(stage, name, n_steps, step_size=${run.eta}, weighting=mixture(${run.share}), theta0=theta)
+        theta = path.theta[-1]
+        performance[name] += path.performance[:-1].tolist()
+    performance[name].append(float(path.performance[-1]))
+    print(name, performance[name][-1], "of", stage.optimal().performance)
+`;
+}

@@ -1,0 +1,67 @@
+// Pictures of a world and what a policy does in it: the colour of a state is its value, an arrow of a
+// grid is as long as its action is probable, and an arc of a graph as wide.
+
+const ARCS = 46; // the room for arcs on each side of a row of states
+
+// The share of each value between the lowest and the highest.
+function shares(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return values.map((value) => (high > low ? (value - low) / (high - low) : 0));
+}
+
+function drawGrid(picture, world, { v, policies }, width) {
+  const [height, across] = [world.rows.length, world.rows[0].length];
+  const size = Math.min(46, (width - 2) / across);
+  picture.setAttribute("height", size * height + 2);
+  const number = new Map(cellsOf(world).map((cell, s) => [cell, s]));
+  const colour = shares(v);
+  world.pays.forEach((_, cell) => {
+    const [x, y] = [1 + size * (cell % across), 1 + size * Math.floor(cell / across)];
+    const [kind, s] = [kindAt(world, cell), number.get(cell)];
+    svg("rect", { x, y, width: size, height: size, class: kind === "x" ? "pu-live-wall" : "pu-live-cell" }, picture);
+    if (kind === "x") return;
+    const [cx, cy] = [x + size / 2, y + size / 2];
+    if (kind === "G" || kind === "T") {
+      svg("text", { x: cx, y: cy + 5, "text-anchor": "middle", class: "pu-live-tag" }, picture, kind === "G" ? "★" : "✖");
+      return;
+    }
+    svg("rect", { x: x + 1, y: y + 1, width: size - 2, height: size - 2, class: "pu-live-fill", opacity: 0.55 * colour[s] }, picture);
+    if (kind === "S") svg("circle", { cx, cy, r: size * 0.2, class: "pu-live-ring" }, picture);
+    MOVES.forEach(([, down, right], a) => {
+      const long = size * 0.47 * policies[s][a];
+      if (long > 0.6) svg("line", { x1: cx, y1: cy, x2: cx + long * right, y2: cy + long * down, class: "pu-live-line" }, picture);
+    });
+  });
+}
+
+function drawGraph(picture, world, { v, policies }, width) {
+  const n = world.moves.length;
+  const middle = ARCS + 20;
+  picture.setAttribute("height", 2 * middle);
+  const each = (width - 40) / Math.max(1, n - 1);
+  const x = (s) => (n === 1 ? width / 2 : 20 + each * s);
+  const radius = Math.max(2, Math.min(12, each * 0.36));
+  const colour = shares(v);
+  world.moves.forEach((row, s) => {
+    if (world.terminal[s]) return;
+    row.forEach((pairs, a) => pairs.forEach(([next, chance]) => {
+      const share = policies[s][a] * chance;
+      const side = next > s ? -1 : 1;
+      const rise = side * (10 + (ARCS - 10) * (Math.abs(next - s) / n) ** 0.6 + 5 * a);
+      const d = next === s
+        ? `M${x(s) - radius * 0.6},${middle + radius * 0.8} c${-8 - 3 * a},${18 + 4 * a} ${radius * 1.2 + 8 + 3 * a},${18 + 4 * a} ${radius * 1.2},0`
+        : `M${x(s)},${middle + side * radius} C${x(s)},${middle + side * radius + rise} ${x(next)},${middle + side * radius + rise} ${x(next)},${middle + side * radius}`;
+      svg("path", { d, class: "pu-live-jump", "stroke-width": 0.5 + 4 * share, opacity: 0.12 + 0.88 * share }, picture);
+    }));
+  });
+  world.moves.forEach((_, s) => {
+    svg("circle", { cx: x(s), cy: middle, r: radius, class: "pu-live-state" }, picture);
+    if (world.terminal[s]) svg("circle", { cx: x(s), cy: middle, r: radius * 0.55, class: "pu-live-goal" }, picture);
+    else svg("circle", { cx: x(s), cy: middle, r: radius - 1, class: "pu-live-fill", opacity: 0.75 * colour[s] }, picture);
+  });
+}
+
+function drawWorld(picture, world, entry, width) {
+  picture.replaceChildren();
+  (world.kind === "grid" ? drawGrid : drawGraph)(picture, world, entry, width);
+}

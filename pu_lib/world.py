@@ -1,0 +1,85 @@
+"""Worlds: processes in the forms in which the page *Build a world* reads and writes them.
+
+The text after ``#`` in the page's address is ``name=value&...``. For a process it says::
+
+    world=1&graph=3*2&move=1_2*0.5,0*0.5_2_2__&pay=1*0.8&start=0&end=2&discount=0.9
+
+that is, 3 states and 2 actions; the next states of each state-action pair in order, with their
+probabilities if they are not 1; rewards at the numbers ``s * n_actions + a``; the first state, with
+its probability if it is not 1; and the terminal states. ``pu_lib/show/live/world.js`` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pu_lib.mdp import FiniteMDP
+
+__all__: list[str] = []
+
+# What the page computes (world.js), and an address that all browsers accept.
+_MOST_STATES = 150
+_MOST_ACTIONS = 8
+_MOST_CHARACTERS = 60_000
+
+
+def to_text(process: FiniteMDP) -> str:
+    """Return the text of a process after ``#``; raise a `ValueError` if it is too large."""
+    n_states, n_actions = process.n_states, process.n_actions
+    if n_states > _MOST_STATES or not 2 <= n_actions <= _MOST_ACTIONS:
+        raise ValueError(
+            f"The process has {n_states} states and {n_actions} actions; the page computes at most "
+            f"{_MOST_STATES} states, and 2 to {_MOST_ACTIONS} actions."
+        )
+    rows = process.transitions.reshape(-1, n_states)
+    parts = {
+        "world": "1",
+        "graph": f"{n_states}*{n_actions}",
+        "move": "_".join(_pairs(row) for row in rows),
+        "pay": ",".join(
+            f"{place}*{_number(value)}"
+            for place, value in enumerate(process.rewards.ravel())
+            if value != 0.0
+        ),
+        "start": _pairs(process.initial),
+        "end": ",".join(str(state) for state in np.flatnonzero(process.terminal)),
+        "discount": _number(process.discount),
+    }
+    text = "&".join(f"{key}={value}" for key, value in parts.items() if value)
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(
+            f"The text of the process would have {len(text)} characters; browsers accept addresses "
+            f"of about {_MOST_CHARACTERS}. Leave out states or transitions."
+        )
+    return text
+
+
+def _pairs(chances: NDArray[np.float64]) -> str:
+    """Return the places of the non-zero probabilities, each with its value if that is not 1."""
+    found: Iterable[int] = np.flatnonzero(chances)
+    return ",".join(
+        str(place) if chances[place] == 1.0 else f"{place}*{_number(chances[place])}"
+        for place in found
+    )
+
+
+def _number(value: float) -> str:
+    """Return the shortest text that both Python and JavaScript read as exactly this number."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def read_json(path: str | PathLike[str]) -> dict[str, Any] | None:
+    """Return the arrays in a JSON file, or None if the file does not begin like a JSON object."""
+    with Path(path).open("rb") as file:
+        if not file.read(64).lstrip().startswith(b"{"):
+            return None
+    found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return found

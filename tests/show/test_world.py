@@ -1,0 +1,293 @@
+"""A world of the page *Build a world* is the same process in JavaScript, Python, JSON and text."""
+
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pu_lib.domains import chain, from_gymnasium, random_mdp
+from pu_lib.mdp import FiniteMDP
+from pu_lib.show.live.worlds import PRESETS
+from pu_lib.trajectories import mixture, run
+from pu_lib.updates import UPDATES, softmax
+
+Call = Callable[[list[list[Any]]], Any]
+Settings = dict[str, Any]
+
+KINDS = "....xGTS"
+
+
+def random_grid(rng: np.random.Generator) -> dict[str, Any]:
+    height, width = rng.integers(1, 7, size=2)
+    cells = rng.choice(list(KINDS), size=(height, width))
+    cells[0, 0] = "."
+    return {
+        "kind": "grid",
+        "name": "A grid, & more + 100 %",
+        "discount": float(rng.uniform(0.3, 0.99)),
+        "slip": float(rng.choice([0, 0.2, rng.random()])),
+        "rows": ["".join(row) for row in cells],
+        "pays": rng.normal(size=height * width).tolist(),
+    }
+
+
+def random_graph(rng: np.random.Generator) -> dict[str, Any]:
+    n, width = int(rng.integers(1, 12)), int(rng.integers(2, 5))
+    terminal = rng.random(n) < 0.2
+    terminal[0] = False
+
+    def pairs() -> list[list[Any]]:
+        after = rng.choice(n, size=int(rng.integers(1, min(n, 4) + 1)), replace=False)
+        return [
+            [int(s), float(x)]
+            for s, x in zip(after, rng.dirichlet(np.ones(len(after))), strict=True)
+        ]
+
+    return {
+        "kind": "graph",
+        "name": "ein Graph",
+        "discount": float(rng.uniform(0, 0.99)),
+        "moves": [[pairs() if not end else [] for _ in range(width)] for end in terminal],
+        "pays": [(rng.normal(size=width) * ~end).tolist() for end in terminal],
+        "initial": np.eye(n)[0].tolist(),
+        "terminal": terminal.tolist(),
+        "states": [f"s{s}" for s in range(n)],
+        "actions": [f"go, {a}" for a in range(width)],
+    }
+
+
+def random_settings(seed: int) -> Settings:
+    """Return a random world and a run with up to two changes of a reward."""
+    rng = np.random.default_rng(seed)
+    world = random_grid(rng) if seed % 2 else random_graph(rng)
+    grid = world["kind"] == "grid"
+    n_actions = 4 if grid else len(world["actions"])
+    places = len(world["pays"]) if grid else len(world["pays"]) * n_actions
+    steps = np.sort(rng.integers(1, 30, size=seed % 3))
+    return {
+        "world": world,
+        "run": {
+            "updates": list(UPDATES),
+            "eta": float(10 ** rng.uniform(-1, 0.5)),
+            "share": float(rng.choice([0, 1, 0.9, 0.5])),
+            "from": rng.dirichlet(np.full(n_actions, 5.0)).tolist() if seed % 4 == 3 else None,
+            "steps": 30,
+            "changes": [[int(t), int(rng.integers(places)), float(rng.normal())] for t in steps],
+        },
+        "hide": ["edit"] if seed % 5 == 0 else [],
+        "ask": "Which is back first?" if seed % 7 == 0 else "",
+    }
+
+
+def process_of(arrays: dict[str, Any]) -> FiniteMDP:
+    return FiniteMDP(**arrays)
+
+
+def assert_same(found: FiniteMDP, expected: FiniteMDP) -> None:
+    """Compare two processes bit for bit."""
+    np.testing.assert_array_equal(found.transitions, expected.transitions)
+    np.testing.assert_array_equal(found.rewards, expected.rewards)
+    np.testing.assert_array_equal(found.initial, expected.initial)
+    np.testing.assert_array_equal(found.terminal, expected.terminal)
+    assert found.discount == expected.discount
+
+
+def all_settings(live: Call) -> list[Settings]:
+    """Return 50 random worlds and every preset."""
+    presets: list[Settings] = live([["readWorld", text] for text in PRESETS.values()])
+    for preset in presets:
+        preset["run"] |= {"steps": 30, "updates": list(UPDATES)}
+        preset["run"]["changes"] = [x for x in preset["run"]["changes"] if x[0] < 30]
+    return [random_settings(seed) for seed in range(50)] + presets
+
+
+def test_steps_values_and_optima_agree_with_the_library(live: Call) -> None:
+    """Compare each step with the library's step from the same parameters.
+
+    CE and MCE choose among tied values by their rounding, so that whole runs may differ.
+    """
+    settings = all_settings(live)
+    stages = live([["stagesOf", one] for one in settings])
+    found = live([["worldPaths", one] for one in settings])
+    for one, parts, lanes in zip(settings, stages, found, strict=True):
+        processes = [process_of(part["mdp"]) for part in parts]
+        starts = [part["from"] for part in parts]
+        for process, part in zip(processes, parts, strict=True):
+            best = process.optimal().require()
+            near = pytest.approx(best.performance, rel=1e-10, abs=1e-10)
+            assert part["best"]["performance"] == near
+            np.testing.assert_allclose(part["best"]["q"], best.q, rtol=1e-10, atol=1e-10)
+            uniform = part["best"]["uniform"]
+            assert uniform == pytest.approx(process.uniform_performance, rel=1e-10, abs=1e-10)
+        weighting = mixture(one["run"]["share"])
+        for name, lane in zip(one["run"]["updates"], lanes, strict=True):
+            update, path = UPDATES[name], lane["path"]
+            for t in range(0, 31, 3):
+                process = processes[np.searchsorted(starts, t, side="right") - 1]
+                entry, theta = path[t], np.array(path[t]["theta"])
+                policy = update.policy(theta)
+                np.testing.assert_allclose(entry["policies"], policy, rtol=1e-10, atol=1e-10)
+                expected = process.evaluate(policy)
+                np.testing.assert_allclose(entry["q"], expected.q, rtol=1e-10, atol=1e-10)
+                near = pytest.approx(expected.performance, rel=1e-10, abs=1e-10)
+                assert entry["performance"] == near
+                np.testing.assert_allclose(
+                    entry["occupancy"], expected.occupancy, rtol=1e-10, atol=1e-10
+                )
+                if t == 30:
+                    break
+                weights = one["run"]["eta"] * np.asarray(weighting(t, expected))
+                after = update.step(theta, np.array(entry["q"]), weights)
+                alive = ~process.terminal
+                np.testing.assert_allclose(
+                    np.array(path[t + 1]["theta"])[alive], after[alive], rtol=1e-10, atol=1e-10
+                )
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_whole_runs_on_the_chain_agree_with_the_library(live: Call, name: str) -> None:
+    settings = live([["readWorld", f"{chain(8).to_world()}&run={name}&share=0.5&steps=100"]])[0]
+    [[lane]] = live([["worldPaths", settings]])
+    expected = run(chain(8), name, 100, weighting=mixture(0.5))
+    performance = [entry["performance"] for entry in lane["path"]]
+    np.testing.assert_allclose(performance, expected.performance, rtol=1e-10)
+    above = [chain(8).normalised_performance(pi) >= 0.95 for pi in expected.policies]
+    assert lane["back"] == (above.index(True) if any(above) else None)
+
+
+def test_address_json_and_python_give_the_same_process(live: Call, tmp_path: Path) -> None:
+    settings = all_settings(live)
+    texts = live([["writeWorld", one] for one in settings])
+    assert live([["readWorld", text] for text in texts]) == settings
+    assert all(re.fullmatch(r"[-\w.!~*'()/,_=&%+]+", text) for text in texts)  # legal after a #
+    processes = live([["mdpOf", one["world"]] for one in settings])
+    files = live([["jsonOf", one["world"]] for one in settings])
+    codes = live([["pythonOf", one] for one in settings])
+    stages = live([["stagesOf", one] for one in settings])
+    file = tmp_path / "world.json"
+    for arrays, text, code, parts in zip(processes, files, codes, stages, strict=True):
+        expected = process_of(arrays)
+        file.write_text(text, encoding="utf-8")
+        assert_same(FiniteMDP.load(file), expected)
+        found: dict[str, Any] = {}
+        exec(code, found)
+        assert_same(found["process"], expected)
+        assert_same(found["stages"][-1][1], process_of(parts[-1]["mdp"]))
+        assert found["process"].optimal().performance == expected.optimal().performance
+
+
+def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
+    """Compare with runs without tied values."""
+    for seed in (2, 8, 23):
+        settings = random_settings(seed)
+        [lanes] = live([["worldPaths", settings]])
+        [code] = live([["pythonOf", settings]])
+        found: dict[str, Any] = {}
+        exec(code, found)
+        for name, lane in zip(settings["run"]["updates"], lanes, strict=True):
+            shown = [entry["performance"] for entry in lane["path"]]
+            np.testing.assert_allclose(found["performance"][name], shown, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        chain(10),
+        random_mdp(0, 12, 3),
+        FiniteMDP([[[1.0], [1.0]]], [[-1.5e-7, 0.1 + 0.2]], [1.0], 0.1),
+    ],
+)
+def test_text_of_a_process_gives_the_process_back(live: Call, process: FiniteMDP) -> None:
+    [settings] = live([["readWorld", process.to_world()]])
+    [arrays] = live([["mdpOf", settings["world"]]])
+    assert_same(process_of(arrays), process)
+
+
+def test_processes_too_large_for_the_page_raise() -> None:
+    with pytest.raises(ValueError, match="151 states and 2 actions; the page computes at most 150"):
+        chain(151).to_world()
+    with pytest.raises(
+        ValueError, match="9 actions; the page computes at most 150 states, and 2 to 8"
+    ):
+        FiniteMDP([[[1.0]] * 9], [[0.0] * 9], [1.0], 0.5).to_world()
+    dense = np.random.default_rng(0).dirichlet(np.ones(100), size=(100, 2))
+    with pytest.raises(ValueError, match=r"would have \d+ characters"):
+        FiniteMDP(dense, np.zeros((100, 2)), np.eye(100)[0], 0.5).to_world()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"transitions": [[[1.0]]]', "not a NumPy archive that can be read"),
+        ('{"transitions": [[[1.0]]]}', "lacks discount, initial, rewards"),
+        ('{"transitions": [[[0.5]]], "rewards": [[0]], "initial": [1], "discount": 0.5}', "sum to"),
+    ],
+)
+def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "world.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        FiniteMDP.load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("grid=..", "must begin with world=1"),
+        ("world=1", "neither a grid nor a graph"),
+        ("world=1&grid=../.", "different lengths"),
+        ("world=1&grid=.?", "a cell “?”"),
+        ("world=1&grid=GT", "no open cell"),
+        ("world=1&grid=.............", "at most 12"),
+        ("world=1&grid=..&pay=5*1", "place 5, which does not exist"),
+        ("world=1&grid=..&slip=2", "The slip is 2"),
+        ("world=1&grid=..&discount=1", "The discount is 1"),
+        ("world=1&grid=..&run=nope", "the update “nope”"),
+        ("world=1&grid=..&eta=-1", "The step size is -1"),
+        ("world=1&grid=..&from=1,0,0,0", "4 positive probabilities"),
+        ("world=1&grid=..&then=0*0*1", "A change of a reward"),
+        ("world=1&grid=..&steps=1e9", "The number of steps is 1000000000"),
+        ("world=1&graph=200*2", "up to 150 states"),
+        ("world=1&graph=2*2&move=1", "moves for 1 pairs of a state and an action"),
+        ("world=1&graph=2*2&move=2_0_0_0&start=0", "a0 in s0 leads to a state that does not exist"),
+        ("world=1&graph=2*2&move=1*0.5_0_0_0&start=0", "a0 in s0 sum to 0.5, not to 1"),
+        ("world=1&graph=2*2&move=1_0_0_0", "Mark a start"),
+    ],
+)
+def test_broken_addresses_name_the_fault(live: Call, text: str, message: str) -> None:
+    assert message in live([["errorOf", "readWorld", text]])[0]
+
+
+def test_frozen_lake_is_that_of_gymnasium(live: Call) -> None:
+    pytest.importorskip("gymnasium")
+    [settings] = live([["readWorld", PRESETS["FrozenLake 4 × 4"]]])
+    [arrays] = live([["mdpOf", settings["world"]]])
+    found, lake = process_of(arrays).optimal(), from_gymnasium("FrozenLake-v1", 0.99).optimal()
+    assert found.performance == pytest.approx(lake.performance, abs=1e-12)
+    np.testing.assert_allclose(found.v, lake.v[:-1], atol=1e-12)
+
+
+def test_trap_next_to_the_prize_is_a_gravity_well(live: Call) -> None:
+    """PG-SM first moves away from the best action, and MCE does not."""
+    [settings] = live([["readWorld", PRESETS["The trap next to the prize"]]])
+    assert settings["run"]["from"] == pytest.approx(softmax([1.0, 3.0, 5.0]))
+    [lanes] = live([["worldPaths", settings]])
+    best = {
+        name: [entry["policies"][0][0] for entry in lane["path"]]
+        for name, lane in zip(settings["run"]["updates"], lanes, strict=True)
+    }
+    assert min(best["pg-sm"]) < best["pg-sm"][0] / 2
+    assert min(best["mce"]) == best["mce"][0]
+    assert best["mce"][9] > 0.5 > best["mce"][8]
+
+
+def test_six_lanes_of_a_large_grid_take_less_than_a_frame(live: Call) -> None:
+    grid = "/".join(["S" + "." * 9, *["." * 10] * 8, "." * 9 + "G"])
+    text = f"world=1&grid={grid}&slip=0.2&pay=99*1&run={','.join(UPDATES)}"
+    [settings] = live([["readWorld", text]])
+    [times] = live([["timeOfSteps", settings, 40]])
+    assert statistics.median(times[10:]) < 8.0  # milliseconds
