@@ -66,6 +66,16 @@ export function initial(name, nActions) {
 // What the actions other than the greedy one have: 1 - pi(a_q), with its digits where it is small.
 const missing = (pi, best) => sum(pi.filter((_, a) => a !== best));
 
+// Whether the advantage is negative, compared at the most probable action, as in parametrizations.py.
+function belowAverage(theta, q) {
+  const level = q[theta.indexOf(Math.max(...theta))];
+  const gaps = q.map((value) => value - level);
+  const mean = sum(softmax(theta).map((chance, a) => chance * gaps[a]));
+  const top = Math.max(...theta.filter((_, a) => gaps[a] !== 0));
+  const sign = sum(theta.map((x, a) => (gaps[a] === 0 ? 0 : Math.exp(x - top) * gaps[a])));
+  return gaps.map((gap) => (gap === 0 ? sign > 0 : gap < mean));
+}
+
 const steps = {
   "pg-sm": (theta, q, w) => {
     const pi = softmax(theta);
@@ -97,6 +107,14 @@ const steps = {
   npg: (theta, q, w) => {
     const top = Math.max(...q);
     return theta.map((x, a) => x + w * (q[a] - top));
+  },
+  // masked cross-entropy: the actions with an advantage of at least 0 are left out of the softmax
+  sce: (theta, q, w) => {
+    const best = greedy(q);
+    const lowered = belowAverage(theta, q);
+    const pi = softmax(theta.map((x, a) => (a === best || lowered[a] ? x : -Infinity)));
+    const gain = missing(pi, best);
+    return theta.map((x, a) => x + w * (a === best ? gain : -pi[a]));
   },
 };
 
