@@ -139,8 +139,9 @@ def below_average(theta: Floats, q: Floats) -> Mask:
     mean_gap = np.add.reduce(unchecked_softmax(theta) * gaps, axis=-1, keepdims=True)
     # If q(a) = q(b), only the sign of the sum matters. It is the same if all terms are multiplied
     # by one number, which is chosen such that they do not all underflow.
-    shares = np.exp(theta - np.where(gaps == 0.0, -np.inf, theta).max(axis=-1, keepdims=True))
-    sign = np.add.reduce(np.where(gaps == 0.0, 0.0, shares * gaps), axis=-1, keepdims=True)
+    logits = np.where(gaps == 0.0, -np.inf, theta)
+    top = np.where(gaps.any(axis=-1, keepdims=True), logits.max(axis=-1, keepdims=True), 0.0)
+    sign = np.add.reduce(np.exp(logits - top) * gaps, axis=-1, keepdims=True)
     return np.asarray(np.where(gaps == 0.0, sign > 0.0, gaps < mean_gap))
 
 

@@ -22,6 +22,7 @@ from pu_lib.show.live.chapters import (
     GravityWell,
     RateLimit,
     SampledValues,
+    TakeTurns,
     TsallisFamily,
 )
 
@@ -41,6 +42,7 @@ __all__ = [
     "RateLimit",
     "SampledValues",
     "Symmetry",
+    "TakeTurns",
     "TsallisFamily",
     "module",
 ]

@@ -180,6 +180,26 @@ export function race(name, n, eta, schedule = "constant") {
   return { out, home, count: home.length - 1 };
 }
 
+// One state whose actions take turns: in step t the action order[t mod length] is worth 1, the others
+// in `order` are worth 1 - gap, the rest 0. After n steps the last action is worth 1, the others 0.
+// The probability of the last action after each step, until it is uniform again, and how many steps
+// that takes: `count`, which is Infinity where it is more than `most`.
+export function takeTurns(name, nActions, order, n, gap, w, most) {
+  const indices = [...Array(nActions).keys()];
+  const out = order.map((best) =>
+    indices.map((a) => (a === best ? 1 : order.includes(a) ? 1 - gap : 0)));
+  const home = indices.map((a) => (a === nActions - 1 ? 1 : 0));
+  const chance = (theta) => policy(name, theta)[nActions - 1];
+  let theta = initial(name, nActions);
+  for (let t = 0; t < n; t += 1) theta = step(name, theta, out[t % out.length], w);
+  const path = [chance(theta)];
+  while (path.at(-1) < 1 / nActions - 1e-12 && path.length <= most) {
+    theta = step(name, theta, home, w);
+    path.push(chance(theta));
+  }
+  return { path, count: path.at(-1) < 1 / nActions - 1e-12 ? Infinity : path.length - 1 };
+}
+
 // ---------------------------------------------------------------------------------------------
 // Domino: state k flips once pi(a_2) exceeds its start; only then state k - 1 sees q = (0, 1). It
 // never flips back, so that its steps after the flip are not needed.
