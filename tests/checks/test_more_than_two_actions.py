@@ -101,8 +101,13 @@ def test_last_action_is_back_at_once_if_it_never_fell():
 def test_range_of_neighbouring_pairs(n_actions, spread):
     path = more.pair_range(n_actions, 1000)
     assert np.ptp(path[-1]) == pytest.approx(spread, rel=1e-12)
-    bound = more.range_bound(1000, n_actions, more.range_constant(n_actions, 1.0))
-    assert spread < bound < 2.2 * spread
+    assert spread < more.range_bound(1000, n_actions, more.range_constant(n_actions, 1.0))
+
+
+@pytest.mark.parametrize(("n_actions", "bound"), [(3, 19.90), (4, 28.67), (5, 37.98)])
+def test_bound_on_the_logarithm_of_a_probability(n_actions, bound):
+    spread = more.range_bound(300, n_actions, more.range_constant(n_actions, 1.0))
+    assert math.log(n_actions) + spread == pytest.approx(bound, abs=0.005)
 
 
 def test_neighbouring_pairs_are_steps_of_sce():

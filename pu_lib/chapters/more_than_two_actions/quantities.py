@@ -264,14 +264,14 @@ def pair_range(n_actions: int, n: int, weight: float = 1.0) -> Floats:
     Step t raises action m = t mod (K - 1) and lowers action m + 1. This is the step of SCE at the
     values 1 for action m, 0 for action m + 1, and above average for all others.
     """
-    theta = np.zeros((n + 1, n_actions))
+    row, path = [0.0] * n_actions, [[0.0] * n_actions]
     for t in range(n):
         m = t % (n_actions - 1)
-        moved = weight / (1.0 + math.exp(theta[t, m] - theta[t, m + 1]))
-        theta[t + 1] = theta[t]
-        theta[t + 1, m] += moved
-        theta[t + 1, m + 1] -= moved
-    return theta
+        moved = weight / (1.0 + math.exp(row[m] - row[m + 1]))
+        row[m] += moved
+        row[m + 1] -= moved
+        path.append(row.copy())
+    return np.array(path)
 
 
 # What cannot be had
