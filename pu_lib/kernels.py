@@ -12,8 +12,8 @@ the new parameters, since softmax needs an exponential.
 
 Sums start from the integer 0, which does not change a number of any type, and run from left to
 right, so that compiled loops give the same bits on x86-64 and 64-bit ARM. An undecided comparison
-of balls counts as false. Only `di` compares values; its results are proved with rationals, not with
-balls.
+of balls counts as false. Only `di` and `sce` compare values; the results of `di` are proved with
+rationals, not with balls.
 
 `pu_lib.updates` has the same formulas in a vectorised form that is easier to read; this module is
 for loops and certificates. A test checks that the two agree.
@@ -40,6 +40,7 @@ __all__ = [
     "pg_es",
     "pg_es_drop",
     "pg_sm",
+    "sce",
 ]
 
 Kernel = Callable[[Any, Any, Any, int, Any, int], None]
@@ -182,10 +183,37 @@ def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
         theta[a] += weight * (q[a] - top)
 
 
-KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg)
+def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
+    r"""Take a step of masked cross-entropy.
+
+    With D the greedy action and the actions with negative advantage, the step adds
+    :math:`w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` to the parameters of D. No step is taken if all
+    probabilities of D underflow to 0.
+    """
+    # adv(a) < 0 if q(a) - q(b) < sum_c pi(c) (q(c) - q(b)), for any b. If b is the most probable
+    # action, its own large term is an exact 0 and does not absorb the others.
+    largest, level = pi[0], q[0]
+    for a in range(1, n_actions):
+        level = choose(pi[a] > largest, q[a], level)
+        largest = choose(pi[a] > largest, pi[a], largest)
+    mean_gap = 0
+    for a in range(n_actions):
+        mean_gap += pi[a] * (q[a] - level)
+    missing, total = 0, 0
+    for a in range(n_actions):
+        lowered = choose(q[a] - level < mean_gap, pi[a], 0)
+        missing += choose(a == best, 0, lowered)
+        total += choose(a == best, pi[a], lowered)
+    scale = choose(total > 0, weight, 0) / choose(total > 0, total, 1)
+    for a in range(n_actions):
+        lowered = choose(q[a] - level < mean_gap, pi[a], 0)
+        theta[a] += scale * choose(a == best, missing, -lowered)
+
+
+KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg, sce)
 """The kernels above, with compiled code on disk; other kernels are compiled at first use."""
 
-GREEDY: tuple[Kernel, ...] = (ce, mce)
+GREEDY: tuple[Kernel, ...] = (ce, mce, sce)
 """Kernels whose step at an action depends on whether the action is greedy."""
 
 MULTIPLICATIVE: tuple[Kernel, ...] = (pg_es, pg_es_drop)

@@ -137,6 +137,24 @@ def advantage(pi: Floats, q: Floats) -> Floats:
     return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1))
 
 
+def below_average(theta: Floats, q: Floats) -> Mask:
+    r"""Return a boolean array that marks the actions of a softmax policy with negative advantage.
+
+    With b the most probable action, :math:`\mathrm{adv}(a) < 0` if :math:`q(a) - q(b)` is less than
+    :math:`\sum_c \pi(c)\,(q(c) - q(b))`. The difference :math:`q(a) - v` would be rounded to 0
+    where all other actions are improbable.
+    """
+    largest = theta.argmax(axis=-1)[..., np.newaxis]
+    gaps = q - np.take_along_axis(q, largest, axis=-1)
+    mean_gap = np.add.reduce(unchecked_softmax(theta) * gaps, axis=-1, keepdims=True)
+    # If q(a) = q(b), only the sign of the sum matters. It is the same if all terms are multiplied
+    # by one number, which is chosen such that they do not all underflow.
+    logits = np.where(gaps == 0.0, -np.inf, theta)
+    top = np.where(gaps.any(axis=-1, keepdims=True), logits.max(axis=-1, keepdims=True), 0.0)
+    sign = np.add.reduce(np.exp(logits - top) * gaps, axis=-1, keepdims=True)
+    return np.asarray(np.where(gaps == 0.0, sign > 0.0, gaps < mean_gap))
+
+
 @renamed(rng="seed")
 def greedy_mask(q: ArrayLike, ties: Ties = "first", seed: Seed = None) -> Mask:
     r"""Return a boolean array that marks the greedy action :math:`\arg\max_a q(a)` of each row.

@@ -567,6 +567,7 @@ PROCESSES: Mapping[type[Update], type[TwoActionProcess]] = {
     updates.Direct: DirectProcess,
     updates.CrossEntropy: CrossEntropyProcess,
     updates.ModifiedCrossEntropy: CrossEntropyProcess,
+    updates.MaskedCrossEntropy: CrossEntropyProcess,
 }
 """The exact processes by class of update; subclasses of the update classes use `FloatProcess`."""
 

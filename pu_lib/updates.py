@@ -16,9 +16,11 @@ An update maps the parameters :math:`\theta(s,\cdot)` of one state to new ones, 
 - `mce`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_{a_q} + w\,(1-\pi(a_q))` and
   :math:`\theta_a - \frac{w}{|A|-1}(1-\pi(a_q))` for every other action.
 
-One further update:
+Two further updates, also with :math:`\pi(a) \propto e^{\theta_a}`:
 
-- `npg`: policy :math:`\pi(a) \propto e^{\theta_a}`, step :math:`\theta_a + w\,q(a)`.
+- `npg`: step :math:`\theta_a + w\,q(a)`.
+- `sce`: step :math:`\theta_a + w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` for every action in
+  :math:`D = \{a_q\} \cup \{a : \mathrm{adv}(a) < 0\}`, and no change for the others.
 
 Arrays have shape ``(..., n_actions)`` and leading axes broadcast, so that one call updates one
 state, all states of an MDP, or a batch of MDPs. Nothing is clipped or renormalised: parameters that
@@ -53,6 +55,7 @@ from pu_lib.parametrizations import (
     Mask,
     Ties,
     advantage,
+    below_average,
     escort,
     greedy_mask,
     project_simplex,
@@ -72,6 +75,7 @@ __all__ = [
     "CrossEntropy",
     "Direct",
     "EscortPolicyGradient",
+    "MaskedCrossEntropy",
     "ModifiedCrossEntropy",
     "NaturalPolicyGradient",
     "Parametrization",
@@ -326,7 +330,7 @@ class ModifiedCrossEntropy(CrossEntropy):
 
 UPDATES: dict[str, Update] = {}
 """The updates by name: the paper's five updates with the paper's settings (p = 2, exact gradient,
-first of tied actions), `npg`, then registered updates in the order of registration."""
+first of tied actions), `npg` and `sce`, then registered updates in the order of registration."""
 
 _SPARE_STYLES = (
     PlotStyle("#56606b", (0, (3, 1)), "P"),
@@ -446,6 +450,47 @@ class NaturalPolicyGradient(_Softmax):
         return np.asarray(theta + weight * (q - q.max(axis=-1, keepdims=True)))
 
 
+@register
+@dataclass(frozen=True)
+class MaskedCrossEntropy(CrossEntropy):
+    r"""The cross-entropy update on the greedy action and the actions below average, `sce`.
+
+    The step is that of `ce` for the actions of :math:`D = \{a_q\} \cup \{a : \mathrm{adv}(a) < 0\}`
+    with the policy :math:`\pi(a)/\pi(D)`. The parameters of all other actions stay as they are. It
+    is a gradient step on the cross-entropy of the softmax over D to the greedy action. With two
+    actions of different values it is the step of `ce`. The chapter "More than two actions" of the
+    book introduces it: no step decreases the value.
+
+    Parameters
+    ----------
+    ties : {"first", "random", "leave"}
+        The choice among tied greedy actions, as for `CrossEntropy`. The parameters of greedy
+        actions that are not chosen stay as they are.
+    """
+
+    name = "sce"
+    title = "masked cross-entropy update"
+    label = "SCE"
+    style = PlotStyle("#6b4fc8", (0, (8, 1.2, 1.2, 1.2, 1.2, 1.2)), ">")
+    in_paper = False
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The scalar form of the step, for a given greedy action."""
+        return kernels.sce
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
+        """Return the new parameters."""
+        mask = unchecked_greedy_mask(q, self.ties, rng)
+        lowered = below_average(theta, q) & ~mask
+        # A row without a greedy action is not changed; its softmax must be defined all the same.
+        kept = mask | lowered | ~mask.any(axis=-1, keepdims=True)
+        pi = unchecked_softmax(np.where(kept, theta, -np.inf))
+        missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
+        direction = np.where(mask, missing, np.where(lowered, -pi, 0.0))
+        return np.asarray(theta + weight * self._moving(mask, direction))
+
+
 def as_update(update: str | Update) -> Update:
     """Return the update that a string stands for; return an update unchanged.
 
@@ -533,7 +578,7 @@ def make_update(name: str, **options: object) -> Update:
     name : str
         A name or label in `UPDATES`, in any case.
     **options
-        Options of the update: ``p`` and ``factor`` for `pg-es`, and ``ties`` for `ce` and `mce`.
+        Options of the update: ``p`` and ``factor`` for `pg-es`, ``ties`` for `ce`, `mce`, `sce`.
         Omitted options have their defaults.
 
     Returns

@@ -9,7 +9,7 @@ import autograd
 import autograd.numpy as anp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -318,13 +318,20 @@ def test_ce_differs_from_mce_for_three_actions():
     assert np.abs(UPDATES["ce"].step(theta, q) - UPDATES["mce"].step(theta, q)).max() > 0.1
 
 
+def near_average(update, theta, q):
+    """Whether rounding may decide if an action is below average, which changes the step of SCE."""
+    adv = advantage(softmax(theta), q)
+    return update.name == "sce" and bool((np.abs(adv) < 1e-9 * (1 + np.ptp(q))).any())
+
+
 @given(states(bound=5), numbers(-50, 50))
 def test_step_ignores_a_common_shift_of_the_values(case, shift):
     update, theta, q, weight = case
     weight = weight / 1e5
-    if update.name in ("ce", "mce"):
+    if update.name in ("ce", "mce", "sce"):
         q = np.round(q, 3)  # a shift may round two different values to a tie
         shift = round(shift)
+    assume(not near_average(update, theta, q))
     before = update.step(theta, q, weight)
     after = update.step(theta, q + shift, weight)
     np.testing.assert_allclose(after, before, atol=1e-9 * (1 + np.abs(before).max()))
@@ -338,6 +345,7 @@ def test_step_commutes_with_permutations_of_actions(case, random):
         return
     order = list(range(theta.shape[1]))
     random.shuffle(order)
+    assume(not near_average(update, theta, q))
     permuted = update.step(theta[:, order], q[:, order], weight)
     new = update.step(theta, q, weight)[:, order]
     np.testing.assert_allclose(permuted, new, atol=1e-9 * (1 + np.abs(new).max()))
@@ -368,6 +376,37 @@ def test_escort_step_follows_the_sign_across_zero():
     assert pushed[1] < crossed[1]  # now good, the action grows away from zero
     stuck = update.step([1.0, 0.0], q[::-1], 5.0)
     assert stuck[1] == 0.0
+
+
+def test_masked_step_leaves_out_actions_above_average():
+    """The policy is (1/8, 5/8, 1/4): adv = (5/16, 17/80, -11/16), so that D = {1, 3}."""
+    new = UPDATES["sce"].step(np.log([1 / 8, 5 / 8, 1 / 4]), [1.0, 0.9, 0.0], 3.0)
+    np.testing.assert_allclose(new - np.log([1 / 8, 5 / 8, 1 / 4]), [2.0, 0.0, -2.0], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("theta", "q", "step"),
+    [
+        # adv(1) > 0, but -1e-1 e^0 + 0.9 e^0 is multiplied by e^-2000 in it
+        ([2000.0, 0.0, 0.0], [0.9, 1.0, 0.0], [0.0, 0.5, -0.5]),
+        # adv(1) = e^-2000 (0.4 - 1 + 0.4) < 0: action 1 is lowered and has all of D
+        ([2000.0, 0.0, 0.0], [0.4, 1.0, 0.0], [-1.0, 1.0, 0.0]),
+        # the values agree with v to 16 digits at action 1, whose advantage is positive
+        ([40.0, 0.0, 1.0], [0.5, 1.0, 0.0], [0.0, np.e / (1 + np.e), -np.e / (1 + np.e)]),
+        ([0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.0, -0.5]),  # a tied action is left out
+        ([3.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]),
+    ],
+)
+def test_masked_step_has_the_sign_of_the_exact_advantage(theta, q, step):
+    with np.errstate(all="raise", under="ignore"):
+        new = UPDATES["sce"].step(theta, q, 1.0)
+    np.testing.assert_allclose(new - theta, step, atol=1e-12)
+
+
+def test_masked_step_of_a_tie_that_is_left_is_zero():
+    update, theta = make_update("sce", ties="leave"), [[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
+    new = update.step(theta, [[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]], 1.0)
+    np.testing.assert_allclose(new, [[1.0, 0.0, 2.0], [2 / 3, -1 / 3, -1 / 3]])
 
 
 def test_leading_axes_broadcast():

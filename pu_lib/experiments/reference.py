@@ -31,6 +31,7 @@ from pu_lib.updates import (
     CrossEntropy,
     Direct,
     EscortPolicyGradient,
+    MaskedCrossEntropy,
     ModifiedCrossEntropy,
     SoftmaxPolicyGradient,
     Ties,
@@ -210,14 +211,22 @@ def _di(theta: Row, _: Row, q: Row, weight: float, __: Stream) -> Row:
     return _projection([x + weight * (y - max(q)) for x, y in zip(theta, q, strict=True)])
 
 
-def _ce(theta: Row, pi: Row, weight: float, chosen: int) -> Row:
+def _ce(theta: Row, pi: Row, _: Row, weight: float, chosen: int) -> Row:
     return [x + weight * ((a == chosen) - pi[a]) for a, x in enumerate(theta)]
 
 
-def _mce(theta: Row, pi: Row, weight: float, chosen: int) -> Row:
+def _mce(theta: Row, pi: Row, _: Row, weight: float, chosen: int) -> Row:
     gain = weight * _total(p for a, p in enumerate(pi) if a != chosen)
     loss = gain / (len(theta) - 1)
     return [x + gain if a == chosen else x - loss for a, x in enumerate(theta)]
+
+
+def _sce(theta: Row, pi: Row, q: Row, weight: float, chosen: int) -> Row:
+    gaps = [x - q[pi.index(max(pi))] for x in q]
+    average = _total(p * x for p, x in zip(pi, gaps, strict=True))
+    kept = [p if a == chosen or gaps[a] < average else 0.0 for a, p in enumerate(pi)]
+    scale, gain = weight / _total(kept), _total(p for a, p in enumerate(kept) if a != chosen)
+    return [x + scale * (gain if a == chosen else -kept[a]) for a, x in enumerate(theta)]
 
 
 def _advantage(pi: Row, q: Row) -> Row:
@@ -225,7 +234,7 @@ def _advantage(pi: Row, q: Row) -> Row:
     return [x - v for x in q]
 
 
-def _towards_greedy(formula: Callable[[Row, Row, float, int], Row], ties: Ties) -> Actor:
+def _towards_greedy(formula: Callable[[Row, Row, Row, float, int], Row], ties: Ties) -> Actor:
     """Return the actor of a cross-entropy update."""
 
     def step(theta: Row, pi: Row, q: Row, weight: float, stream: Stream) -> Row:
@@ -233,7 +242,7 @@ def _towards_greedy(formula: Callable[[Row, Row, float, int], Row], ties: Ties) 
         if len(best) > 1 and ties == "leave":
             return theta
         drawn = len(best) > 1 and ties == "random"
-        return formula(theta, pi, weight, best[stream.below(len(best))] if drawn else best[0])
+        return formula(theta, pi, q, weight, best[stream.below(len(best))] if drawn else best[0])
 
     return Actor(_softmax, step)
 
@@ -246,12 +255,13 @@ _SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
     Direct: lambda _: Actor(list, _di),
     CrossEntropy: lambda update: _towards_greedy(_ce, update.ties),
     ModifiedCrossEntropy: lambda update: _towards_greedy(_mce, update.ties),
+    MaskedCrossEntropy: lambda update: _towards_greedy(_sce, update.ties),
 }
-"""The paper's updates, written independently of the kernels that they test."""
+"""The paper's updates and SCE, written independently of the kernels that they test."""
 
 
 def _actor(update: Update, options: Options = PAPER) -> Actor:
-    """Return the formulas above for an update of the paper, or else the methods of the update."""
+    """Return the formulas above for an update that has them, or else the methods of the update."""
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
         actor = _SCALAR[type(update)](update)
         return replace(actor, start=float) if options.precision == "float64" else actor

@@ -313,7 +313,7 @@ def test_batched_float_counts_equal_separate_counts():
 
 
 def test_equivalent_updates_are_grouped():
-    assert equivalent_updates()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce")]
+    assert equivalent_updates()[:4] == [("pg-sm",), ("pg-es",), ("di",), ("ce", "mce", "sce")]
 
 
 def test_escort_update_object_keeps_its_options():

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from pu_lib.chapters.gravity_well.escape import lost_steps
 from pu_lib.show.simplex_lab import PRESETS, SimplexLab
 from pu_lib.trajectories import follow
-from pu_lib.updates import UPDATES, escort, project_simplex, softmax
+from pu_lib.updates import UPDATES, advantage, escort, project_simplex, softmax
 
 Call = Callable[[list[list[Any]]], Any]
 OpenFigure = Callable[..., Page]
@@ -75,7 +75,13 @@ def test_clocks_agree_with_the_library_at_all_slider_positions(
     """Every position of the two open sliders, from the start of every button."""
     given = [["arrivals", name, *place, GOALS, MOST] for place in places(preset)]
     shown = np.array([[float(x) for x in pair] for pair in live(given)])
-    np.testing.assert_array_equal(shown, clocks(name)[preset])
+    # SCE leaves out an action of average value; there rounding decides whether the value is average
+    decided = [
+        name != "sce" or np.abs(advantage(np.array(pi), np.array(q))).min() > 1e-12
+        for pi, q, _ in places(preset)
+    ]
+    assert np.mean(decided) > 0.9
+    np.testing.assert_array_equal(shown[decided], clocks(name)[preset][decided])
 
 
 def places(preset: str) -> list[tuple[list[float], list[float], float]]:

@@ -22,7 +22,7 @@ from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geo
 from pu_lib.chapters.function_approximation.quantities import contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
-from pu_lib.updates import UPDATES
+from pu_lib.updates import JUDGED, UPDATES
 
 __all__ = [
     "MEASURES",
@@ -50,7 +50,7 @@ def exact() -> Numbers:
     The two lowest rungs have 50 copies each, and the weight is 40 times the occupancy for all
     updates. Fewer steps are better.
     """
-    return {name: float(ladder_times(name, 50.0)[-1]) for name in UPDATES}
+    return {name: float(ladder_times(name, 50.0)[-1]) for name in JUDGED}
 
 
 def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
@@ -60,7 +60,8 @@ def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numb
     0.9. A larger share is better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
-    for name, update in UPDATES.items():
+    for name in JUDGED:
+        update = UPDATES[name]
         rng, theta = np.random.default_rng(11), update.initial(n_runs, 4)
         for _ in range(n_steps):
             pi = update.policy(theta)
@@ -92,7 +93,7 @@ def off_policy(statistic: str = "median") -> Numbers:
     # As in the experiments, a median is one of the recorded numbers of steps.
     middle = steps.mean() if statistic == "mean" else steps.quantile(0.5, interpolation="lower")
     best = middle.groupby("update", observed=True).min()
-    return {name: float(best[name]) for name in UPDATES if name in best.index}
+    return {name: float(best[name]) for name in JUDGED if name in best.index}
 
 
 def off_policy_mean() -> Numbers:
@@ -102,7 +103,7 @@ def off_policy_mean() -> Numbers:
 
 def changing() -> Numbers:
     """Return the number of steps to undo a hundred steps of weight 1 with two actions."""
-    return {name: float(counts([100], name)[0]) for name in UPDATES}
+    return {name: float(counts([100], name)[0]) for name in JUDGED}
 
 
 def back_from(probability: float, weight: float = 1.0) -> Numbers:
@@ -110,7 +111,7 @@ def back_from(probability: float, weight: float = 1.0) -> Numbers:
 
     All updates start from the same policy; `changing` starts them after the same number of steps.
     """
-    return {name: float(steps_to_half(name, probability, weight)) for name in UPDATES}
+    return {name: float(steps_to_half(name, probability, weight)) for name in JUDGED}
 
 
 def linear() -> Numbers:
@@ -141,7 +142,8 @@ def network() -> Numbers:
 def _best_performances(model: int) -> Numbers:
     """Return the best final performance of each update with linear (0) or neural (1) scores."""
     found = {}
-    for name, update in UPDATES.items():
+    for name in JUDGED:
+        update = UPDATES[name]
         if update.parametrization == "direct":
             continue
         scores = contexts().models(float(update.parametrization == "escort"))[model]
@@ -157,7 +159,8 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
     """
     q, found = np.full(n_actions, 0.9), {}
     q[0] = 1.0
-    for name, update in UPDATES.items():
+    for name in JUDGED:
+        update = UPDATES[name]
         theta, steps = update.initial(1, n_actions)[0], 0
         while update.policy(theta)[0] < 0.9 and steps < most:
             theta, steps = update.step(theta, q, weight), steps + 1
@@ -172,7 +175,8 @@ def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
     last fifty steps of weight 1. Smaller is better.
     """
     found = {}
-    for name, update in UPDATES.items():
+    for name in JUDGED:
+        update = UPDATES[name]
         theta, policies = update.initial(1, 3)[0], []
         for t in range(n_steps):
             sign = noise if t % 2 else -noise

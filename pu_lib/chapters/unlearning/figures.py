@@ -26,7 +26,7 @@ from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach, equivalent_updates
-from pu_lib.updates import label_of, style_of
+from pu_lib.updates import PAPER, label_of, style_of
 
 __all__ = [
     "draw_comparison",
@@ -44,8 +44,15 @@ NS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def update_groups() -> dict[str, str]:
-    """Return a dictionary from one update name per group of equivalent updates to a label."""
-    return {names[-1]: " = ".join(map(label_of, names)) for names in equivalent_updates()}
+    """Return a label for each group of equivalent updates, by the name of one of them.
+
+    The name is that of the last update of the paper in the group, or else of the last update.
+    """
+    groups = {}
+    for names in equivalent_updates():
+        printed = [name for name in names if name in PAPER]
+        groups[(printed or names)[-1]] = " = ".join(map(label_of, names))
+    return groups
 
 
 def _draw_recoveries(ax: Any, n: int, eta: str, schedule: str) -> None:

@@ -561,7 +561,7 @@ def _library_updates() -> dict[str, Update]:
         for p in (1.5, 2.0, 3.0)
         for factor in ("keep", "drop")
     }
-    return {name: as_update(name) for name in ("pg-sm", "di", "ce", "mce", "npg")} | escort
+    return {name: as_update(name) for name in ("pg-sm", "di", "ce", "mce", "npg", "sce")} | escort
 
 
 @check(
@@ -571,6 +571,7 @@ def _library_updates() -> dict[str, Update]:
         "steps longer by 1e-9": {"stretch": 1 + 1e-9},
         "the factor of PG-ES is p": {"escort_factor": "drop"},
         "MCE is CE": {"modified": "ce"},
+        "SCE is CE": {"masked": "ce"},
     },
 )
 def library_computes_the_steps(
@@ -579,6 +580,7 @@ def library_computes_the_steps(
     above: float = 0.0,
     escort_factor: str = "",
     modified: str = "mce",
+    masked: str = "sce",
 ) -> None:
     """The steps of the library equal those of the formulas in 200-bit or rational arithmetic.
 
@@ -596,7 +598,7 @@ def library_computes_the_steps(
                 size = 1.0 + 1e-3 * w * np.abs(q).max()  # the difference of values is rounded
             else:
                 with precision(200):
-                    formula = modified if name == "mce" else update.name
+                    formula = {"mce": modified, "sce": masked}.get(name, update.name)
                     options = dict(update.options)
                     if update.name == "pg-es" and escort_factor:
                         options["factor"] = escort_factor

@@ -1,4 +1,4 @@
-r"""The steps of the six updates in ball arithmetic, and exact values of small processes.
+r"""The steps of the seven updates in ball arithmetic, and exact values of small processes.
 
 The checks of the library compare it with these formulas, which share no code with it. A step
 changes the parameters by :math:`w` times
@@ -9,7 +9,9 @@ changes the parameters by :math:`w` times
 - `ce`: :math:`1 - \pi(a)` for the greedy action and :math:`-\pi(a)` for all others;
 - `mce`: :math:`1 - \pi(a_q)` for the greedy action and :math:`-\frac{1 - \pi(a_q)}{|A| - 1}` for
   all others;
-- `npg`: :math:`q(a) - \max_b q(b)`, as in the library; only differences matter.
+- `npg`: :math:`q(a) - \max_b q(b)`, as in the library; only differences matter;
+- `sce`: as `ce` for the greedy action and the actions with negative advantage, with their
+  probabilities divided by the sum of these, and 0 for all others.
 
 `di` projects :math:`\theta + wq` onto the simplex.
 """
@@ -61,6 +63,10 @@ def direction(
     gains = [arb(x) - mean for x in q]
     if name == "pg-sm":
         return [x * y for x, y in zip(pi, gains, strict=True)]
+    if name == "sce":
+        kept = [a == best or bool(gain < 0) for a, gain in enumerate(gains)]
+        total = sum(x for x, inside in zip(pi, kept, strict=True) if inside)
+        return [((a == best) - x / total) * kept[a] for a, x in enumerate(pi)]
     scale = arb(p) / sum(powers) ** (1 / arb(p)) if factor == "keep" else arb(1)
     return [
         ((t > 0) - (t < 0)) * scale * x ** (1 - 1 / arb(p)) * y

@@ -311,7 +311,8 @@ def cost(update: Update, n_actions: int) -> dict[str, Any]:
         [CountedFloat(float(x), tally) for x in row] for row in (theta, pi, q)
     )
     update.kernel(scores, shares, values, int(q.argmax()), CountedFloat(0.5, tally), n_actions)
-    squeezed = np.where(q == q.max(), q, q / 2.0)
+    others = q.max() * rng.random((20, n_actions))
+    squeezed = np.where(q == q.max(), q, others)
     tied = np.where(np.arange(n_actions) < 2, 1.0, 0.0)
     after = update.policy(update.step(update.initial(1, n_actions)[0], tied, 0.1))
     return {
@@ -320,7 +321,7 @@ def cost(update: Update, n_actions: int) -> dict[str, Any]:
         "exponentials": n_actions if update.parametrization == "softmax" else 0,
         "memory": n_actions,
         "sees": "the greedy action"
-        if np.array_equal(update.step(theta, q, 0.5), update.step(theta, squeezed, 0.5))
+        if np.all(update.step(theta, q, 0.5) == update.step(theta, squeezed, 0.5))
         else "all values",
         "tied actions": "alike" if abs(after[0] - after[1]) < 1e-12 else "one of them",
     }

@@ -22,6 +22,7 @@ from pu_lib.show.live.chapters import (
     GravityWell,
     RateLimit,
     SampledValues,
+    TakeTurns,
     TsallisFamily,
 )
 from pu_lib.show.live.worlds import BuildWorld
@@ -43,6 +44,7 @@ __all__ = [
     "RateLimit",
     "SampledValues",
     "Symmetry",
+    "TakeTurns",
     "TsallisFamily",
     "module",
 ]

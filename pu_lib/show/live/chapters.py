@@ -22,6 +22,7 @@ __all__ = [
     "GravityWell",
     "RateLimit",
     "SampledValues",
+    "TakeTurns",
     "TsallisFamily",
 ]
 
@@ -312,3 +313,42 @@ class FittedDirect(Live):
         live = ~task.mdp.terminal
         rewards = task.mdp.rewards[live]
         return {"features": task.features[live].tolist(), "rewards": rewards.tolist()}
+
+
+class TakeTurns(Live):
+    """The steps until the last action is back, after others took turns as the best one.
+
+    Attributes
+    ----------
+    actions : int
+        The number of actions, 3 or 4.
+    order : list of four int
+        The best action of each of four steps, which are repeated; not the last action.
+    n : int
+        The number of steps before the last action becomes the best one, from 10 to 1000.
+    gap : float
+        The distance of the second best action in these steps from the best, one of `GAPS`.
+    """
+
+    GAPS = (0.02, 0.4)
+    _esm = module("take_turns")
+
+    updates = traitlets.List(
+        traitlets.Enum(tuple(UPDATES)), ["ce", "mce", "sce", "di", "pg-sm", "npg"], minlen=1
+    ).tag(sync=True)
+    actions = traitlets.Int(3, min=3, max=4).tag(sync=True)
+    order = traitlets.List(traitlets.Int(min=0, max=2), [0, 1, 0, 1], minlen=4, maxlen=4).tag(
+        sync=True
+    )
+    n = traitlets.Int(1000, min=10, max=1000).tag(sync=True)
+    gap = traitlets.Enum(GAPS, 0.02).tag(sync=True)
+    gaps = traitlets.List(list(GAPS), read_only=True).tag(sync=True)
+
+    @traitlets.validate("order")
+    def _within(self, proposal: Any) -> list[int]:
+        if max(proposal["value"]) > self.actions - 2:
+            raise traitlets.TraitError(
+                f"The 'order' trait of a TakeTurns instance expected actions from 0 to "
+                f"{self.actions - 2}, not {proposal['value']}."
+            )
+        return list(proposal["value"])

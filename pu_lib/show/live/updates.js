@@ -66,6 +66,16 @@ export function initial(name, nActions) {
 // What the actions other than the greedy one have: 1 - pi(a_q), with its digits where it is small.
 const missing = (pi, best) => sum(pi.filter((_, a) => a !== best));
 
+// Whether the advantage is negative, compared at the most probable action, as in parametrizations.py.
+function belowAverage(theta, q) {
+  const level = q[theta.indexOf(Math.max(...theta))];
+  const gaps = q.map((value) => value - level);
+  const mean = sum(softmax(theta).map((chance, a) => chance * gaps[a]));
+  const top = Math.max(...theta.filter((_, a) => gaps[a] !== 0));
+  const sign = sum(theta.map((x, a) => (gaps[a] === 0 ? 0 : Math.exp(x - top) * gaps[a])));
+  return gaps.map((gap) => (gap === 0 ? sign > 0 : gap < mean));
+}
+
 const steps = {
   "pg-sm": (theta, q, w) => {
     const pi = softmax(theta);
@@ -97,6 +107,14 @@ const steps = {
   npg: (theta, q, w) => {
     const top = Math.max(...q);
     return theta.map((x, a) => x + w * (q[a] - top));
+  },
+  // masked cross-entropy: the actions with an advantage of at least 0 are left out of the softmax
+  sce: (theta, q, w) => {
+    const best = greedy(q);
+    const lowered = belowAverage(theta, q);
+    const pi = softmax(theta.map((x, a) => (a === best || lowered[a] ? x : -Infinity)));
+    const gain = missing(pi, best);
+    return theta.map((x, a) => x + w * (a === best ? gain : -pi[a]));
   },
 };
 
@@ -160,6 +178,26 @@ export function race(name, n, eta, schedule = "constant") {
     home.push(chance());
   }
   return { out, home, count: home.length - 1 };
+}
+
+// One state whose actions take turns: in step t the action order[t mod length] is worth 1, the others
+// in `order` are worth 1 - gap, the rest 0. After n steps the last action is worth 1, the others 0.
+// The probability of the last action after each step, until it is uniform again, and how many steps
+// that takes: `count`, which is Infinity where it is more than `most`.
+export function takeTurns(name, nActions, order, n, gap, w, most) {
+  const indices = [...Array(nActions).keys()];
+  const out = order.map((best) =>
+    indices.map((a) => (a === best ? 1 : order.includes(a) ? 1 - gap : 0)));
+  const home = indices.map((a) => (a === nActions - 1 ? 1 : 0));
+  const chance = (theta) => policy(name, theta)[nActions - 1];
+  let theta = initial(name, nActions);
+  for (let t = 0; t < n; t += 1) theta = step(name, theta, out[t % out.length], w);
+  const path = [chance(theta)];
+  while (path.at(-1) < 1 / nActions - 1e-12 && path.length <= most) {
+    theta = step(name, theta, home, w);
+    path.push(chance(theta));
+  }
+  return { path, count: path.at(-1) < 1 / nActions - 1e-12 ? Infinity : path.length - 1 };
 }
 
 // ---------------------------------------------------------------------------------------------

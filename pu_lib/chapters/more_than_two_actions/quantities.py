@@ -1,0 +1,374 @@
+r"""More than two actions: unlearning after changes of the best action, and masked cross-entropy.
+
+The process has one state. In the first n steps some actions take turns as the best one. Then the
+last action becomes the best one, and the count n' is the number of steps until it has the uniform
+probability :math:`1/|A|`. The *deficit* is its distance from the largest parameter.
+
+**MCE.** Each step adds :math:`\frac{|A|}{|A|-1}\,w\,(1-\pi(a_q))` to
+:math:`\theta_{a_q}-\theta_b` for every other action b and leaves all other differences as they are.
+Nothing that the actions gain over an action that is never greedy is lost again.
+
+**CE and SCE.** A step moves parameters from some actions of a set D to one of them, as softmax over
+D prescribes. Let :math:`S_m` be the sum of the m largest parameters. If the m-th largest parameter
+exceeds the next one by h, the step adds at most :math:`\min\{w, C e^{-h}\}` to :math:`S_m`, with
+:math:`C = w\max(|A|-1, e^w)`. Therefore all :math:`S_m` grow at most like a logarithm.
+
+**Variants.** With :math:`m = 1-\pi(a_q)` and N the actions below average, three relatives of SCE
+raise the greedy action by :math:`u` and lower :math:`b\in N` by :math:`y\,\pi(b)`:
+
+- `unbalanced`: :math:`u = w m`, :math:`y = w`;
+- `balanced`: :math:`u = w\,\pi(N)`, :math:`y = w`;
+- `renormalised`: :math:`u = w m`, :math:`y = u/\pi(N)`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any, Literal, get_args
+
+import numpy as np
+from flint import arb, fmpq
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq, minimize_scalar
+
+from pu_lib.arrays import Floats
+from pu_lib.chapters.updates.exact_steps import direction
+from pu_lib.claims.formulas import ceil, formula, log
+from pu_lib.deterministic import DeterministicMDP, run_process
+from pu_lib.exact import precision
+from pu_lib.interface import Update
+from pu_lib.parametrizations import below_average, softmax, unchecked_greedy_mask, unchecked_softmax
+from pu_lib.trajectories import follow
+from pu_lib.two_action_dynamics import OutOfReach
+from pu_lib.updates import MaskedCrossEntropy, as_update
+
+__all__ = [
+    "HISTORIES",
+    "Variant",
+    "adversary",
+    "adversary_bound",
+    "changes_bound",
+    "count",
+    "deficit",
+    "escape_bound",
+    "exact_count",
+    "largest_change",
+    "mce_share",
+    "pair_range",
+    "range_bound",
+    "range_constant",
+    "rate_run",
+    "return_bound",
+    "rotation_share",
+    "step_bound",
+    "sums",
+]
+
+MAX_STEPS = 100_000
+"""The largest number of steps in which an update is followed to the uniform probability."""
+
+TIE = 1e-12
+"""Probabilities that are this close count as equal."""
+
+HISTORIES: dict[str, list[list[float]]] = {
+    "two in turn, of three": [[1, 0.98, 0], [0.98, 1, 0]],
+    "three in turn, of four": [[1, 0.98, 0.98, 0], [0.98, 1, 0.98, 0], [0.98, 0.98, 1, 0]],
+    "three in turn, second at 0.6": [[1, 0.6, 0, 0], [0, 1, 0.6, 0], [0.6, 0, 1, 0]],
+}
+"""Values of one period, before the last action becomes the best one."""
+
+
+# Bounds: the checks call them and claims.toml prints them.
+
+
+@formula
+def changes_bound(changes: Any, n_actions: Any, w: Any) -> Any:
+    """Return the lower bound on MCE's count after changes between other greedy actions."""
+    return changes / (4 * (n_actions - 1)) - (n_actions - 1) * log(n_actions - 1) / (n_actions * w)
+
+
+@formula
+def range_bound(n: Any, n_actions: Any, constant: Any) -> Any:
+    """Return the upper bound on the range of the parameters after n steps of CE or SCE."""
+    return (n_actions - 1) * (log(n + 1) + constant)
+
+
+@formula
+def return_bound(n_actions: Any, w: Any, spread: Any) -> Any:
+    """Return the upper bound on CE's count from parameters with a given range."""
+    return 1 + 2 / w * (log(n_actions) + spread)
+
+
+@formula
+def adversary_bound(n: Any, n_actions: Any, least: Any, most: Any) -> Any:
+    """Return the lower bound on the count of an update that is safe and escapes quickly.
+
+    One step raises the greedy action over actions below average by at least `least`, if its
+    probability is at most one half, and changes no difference of parameters by more than `most`.
+    """
+    return (least * n / 2 - log(n_actions - 1)) / most
+
+
+@formula
+def escape_bound(odds: Any, n_actions: Any, w: Any, gap: Any, spread: Any) -> Any:
+    """Return the upper bound on SCE's steps to probability one half under constant values.
+
+    `odds` are the odds against the best action, `gap` is its distance from the second best action,
+    and `spread` is the range of the values.
+    """
+    return ceil(2 / w * log(odds)) + (n_actions - 2) * (1 + 2 * spread / (w * gap))
+
+
+def range_constant(n_actions: int, w: float) -> float:
+    """Return the constant B of the bound on the range: max(0, 2w + log(4C/(|A|-1)))."""
+    largest = w * max(n_actions - 1, math.exp(w))
+    return max(0.0, 2 * w + math.log(4 * largest / (n_actions - 1)))
+
+
+def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
+    """Return the bound min(w, C e^-h) on what one step adds to a sum of the largest parameters."""
+    largest = w * max(n_actions - 1, math.exp(w))
+    return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
+
+
+# Counts
+
+
+def _rows(history: Sequence[Sequence[float]], n: int) -> Floats:
+    """Return the values of n steps, one period after the other."""
+    n_actions = len(history[0])
+    return np.array(list(islice(cycle(history), n)), dtype=np.float64).reshape(n, n_actions)
+
+
+def deficit(
+    update: str | Update, history: Sequence[Sequence[float]], n: int, weight: float = 1.0
+) -> float:
+    """Return the largest parameter minus the last one after n steps from the uniform policy.
+
+    `history` has the values of one period, with shape (period, n_actions). The update must have
+    softmax parameters.
+    """
+    theta = follow(update, _rows(history, n), weight, n)[-1]
+    return float(theta.max() - theta[-1])
+
+
+def count(
+    update: str | Update, history: Sequence[Sequence[float]], n: int, weight: float = 1.0
+) -> int:
+    """Return the steps until the last action has the uniform probability, after n steps.
+
+    `history` has the values of one period, with shape (period, n_actions). Afterwards the last
+    action has value 1 and all others have value 0.
+
+    Raises
+    ------
+    OutOfReach
+        If more than 100 000 steps are needed.
+    """
+    chosen, n_actions = as_update(update), len(history[0])
+    theta = (
+        follow(chosen, _rows(history, n), weight, n)[-1] if n else chosen.initial(1, n_actions)[0]
+    )
+    return _return(chosen, theta, weight)
+
+
+def _return(update: Update, theta: Floats, weight: float) -> int:
+    """Return the steps until the last action has the uniform probability."""
+    n_actions, done, chunk = len(theta), 0, 16
+    last = np.eye(n_actions)[-1]
+    while done <= MAX_STEPS:
+        path = follow(update, last, weight, chunk, theta)
+        there = np.flatnonzero(update.policy(path)[:, -1] >= 1.0 / n_actions - TIE)
+        if len(there):
+            return done + int(there[0])
+        theta, done, chunk = path[-1], done + chunk, 2 * chunk
+    raise OutOfReach(f"{update.name}: the last action is not back after {done} steps")
+
+
+def exact_count(
+    name: str, history: Sequence[Sequence[float]], n: int, weight: str = "1", bits: int = 1200
+) -> tuple[int, arb]:
+    """Return the count and the deficit of `ce`, `mce` or `sce` in ball arithmetic.
+
+    The formulas are those of `pu_lib.chapters.updates.exact_steps`, which share no code with the
+    library. Comparisons that balls do not decide raise an error.
+    """
+    w, n_actions = arb(fmpq(*map(int, (weight + "/1").split("/")[:2]))), len(history[0])
+    last = [0.0] * (n_actions - 1) + [1.0]
+
+    def step(theta: list[arb], q: Sequence[float]) -> list[arb]:
+        moves = direction(name, theta, list(q))
+        return [x + w * y for x, y in zip(theta, moves, strict=True)]
+
+    with precision(bits):
+        theta = [arb(0)] * n_actions
+        for q in islice(cycle(history), n):
+            theta = step(theta, q)
+        lag, steps = max(theta, key=float) - theta[-1], 0
+        while not _is_back(theta):
+            theta, steps = step(theta, last), steps + 1
+        return steps, lag
+
+
+def _is_back(theta: Sequence[arb]) -> bool:
+    """Return whether the last action has at least the uniform probability."""
+    excess = sum(((x - theta[-1]).exp() for x in theta), arb(-len(theta)))
+    if excess.contains(0) and not excess.is_zero():
+        if float(excess.rad()) < 1e-20:  # a tie up to the rounding of the balls
+            return True
+        raise ArithmeticError("the balls do not decide whether the last action is back")
+    return bool(excess <= 0)
+
+
+# MCE remembers
+
+
+def mce_share(weight: float, n_actions: int) -> float:
+    r"""Return the limit of n'/n under MCE after two actions took turns as the best one.
+
+    The limit is :math:`\sigma(y)/2` with :math:`y = \frac{cw}{2}\sigma(y)`,
+    :math:`c = |A|/(|A|-1)`.
+    """
+    return rotation_share(weight, n_actions, 2)
+
+
+def rotation_share(weight: float, n_actions: int, rotating: int) -> float:
+    r"""Return n'/n on MCE's orbit on which m actions take turns as the best one.
+
+    It is :math:`(1-p)/m` with :math:`1/p = \sum_{j<m}e^{js}` and :math:`ms = cw(1-p)`: before each
+    step the parameters of the m actions are s apart, and the greedy one is the lowest.
+    """
+    total = n_actions / (n_actions - 1) * weight
+
+    def excess(s: float) -> float:
+        greedy = 1.0 / np.exp(s * np.arange(rotating)).sum()
+        return float(rotating * s - total * (1.0 - greedy))
+
+    return float(brentq(excess, 1e-9 * total, total / rotating, xtol=1e-16)) / total
+
+
+# Sums of the largest parameters
+
+
+def sums(theta: ArrayLike) -> Floats:
+    """Return the sums of the 1, 2, ..., K largest entries along the last axis."""
+    return np.asarray(np.cumsum(-np.sort(-np.asarray(theta, dtype=np.float64)), axis=-1))
+
+
+def pair_range(n_actions: int, n: int, weight: float = 1.0) -> Floats:
+    """Return the parameters of SCE if each step involves two neighbours, shape (n + 1, n_actions).
+
+    Step t raises action m = t mod (K - 1) and lowers action m + 1. This is the step of SCE at the
+    values 1 for action m, 0 for action m + 1, and above average for all others.
+    """
+    row, path = [0.0] * n_actions, [[0.0] * n_actions]
+    for t in range(n):
+        m = t % (n_actions - 1)
+        moved = weight / (1.0 + math.exp(row[m] - row[m + 1]))
+        row[m] += moved
+        row[m + 1] -= moved
+        path.append(row.copy())
+    return np.array(path)
+
+
+# What cannot be had
+
+
+def adversary(
+    update: str | Update, n: int, n_actions: int = 3, weight: float = 1.0
+) -> tuple[int, float, float]:
+    """Return the count after n steps against the update, and the extremes of its steps.
+
+    Each step makes the less probable of the first two actions the best one, with value 1. The other
+    one has a value so near to 1 that its advantage is positive, and the rest has value 0. The
+    extremes are the smallest amount by which a step raised the greedy action over an action below
+    average, and the largest change of a difference of parameters.
+    """
+    chosen = as_update(update)
+    theta, least, most = chosen.initial(1, n_actions)[0], math.inf, 0.0
+    for _ in range(n):
+        pi = softmax(theta)
+        best = int(pi[1] < pi[0])
+        q = np.zeros(n_actions)
+        q[best] = 1.0
+        q[1 - best] = 1.0 - 0.5 * pi[2:].sum() / (1.0 - pi[1 - best])
+        new = chosen.step(theta, q, weight)
+        moved = new - theta
+        least = min(least, float(moved[best] - moved[2:].max()))
+        most, theta = max(most, float(np.ptp(moved))), new
+    return _return(chosen, theta, weight), least, most
+
+
+def largest_change(weight: float) -> float:
+    r"""Return :math:`\max_p\,\sigma(\mathrm{logit}\,p + 2w(1-p)) - p`.
+
+    This is the largest change of a probability in one step of CE or SCE with two actions.
+    """
+
+    def change(log_odds: float) -> float:
+        p, rest = 1 / (1 + math.exp(-log_odds)), 1 / (1 + math.exp(log_odds))
+        return p - 1 / (1 + math.exp(-log_odds - 2 * weight * rest))
+
+    return -float(minimize_scalar(change, bounds=(-30, 10), options={"xatol": 1e-12}).fun)
+
+
+def rate_run(update: str | Update, cycles: int = 4) -> list[tuple[int, float]]:
+    """Return (t, t pi_t(3)) at the ends of the phases in which two best actions draw near a tie.
+
+    There are three actions, the third has value 0, and the weights are 1. In each phase the less
+    probable of the first two actions becomes the best one, by a lead that is half of the one
+    before. When it has probability one half, the phase lasts another pi(3)^-1.75 steps, with pi(3)
+    at the start of the phase. The pairs are those when the best action has reached one half.
+    """
+    chosen, found, t = as_update(update), [], 0
+    q, lead = np.array([0.5, 0.5, 0.0]), 0.12
+    theta = chosen.initial(1, 3)[0]
+    for cycle_ in range(cycles):
+        best = cycle_ % 2
+        q[best] = q.max() + lead
+        last = softmax(theta)[2] ** -1.75
+        while softmax(theta)[best] < 0.5:
+            theta, t = chosen.step(theta, q), t + 1
+        found.append((t, t * float(softmax(theta)[2])))
+        if cycle_ == cycles - 1:
+            break
+        one = DeterministicMDP(q[np.newaxis], np.full((1, 3), -1), np.array([3]), 0.5)
+        theta = run_process(one, chosen, theta[np.newaxis], np.ones((1, 1)), int(last)).theta[0]
+        t, lead = t + int(last), lead / 2
+    return found
+
+
+# Variants
+
+Kind = Literal["unbalanced", "balanced", "renormalised"]
+
+
+@dataclass(frozen=True)
+class Variant(MaskedCrossEntropy):
+    """One of three relatives of SCE, see the module; `kind` is its name there."""
+
+    name = "variant"
+    title = "variant of masked cross-entropy"
+    label = "variant"
+    kind: Kind = "unbalanced"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"kind: expected one of {get_args(Kind)}, got {self.kind!r}.")
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
+        """Return the new parameters."""
+        mask, pi = unchecked_greedy_mask(q, self.ties, rng), unchecked_softmax(theta)
+        lowered = below_average(theta, q) & ~mask
+        gain = np.where(lowered if self.kind == "balanced" else ~mask, pi, 0.0)
+        raised = np.where(lowered.any(axis=-1), gain.sum(axis=-1), 0.0)[..., np.newaxis]
+        loss = np.where(lowered, pi, 0.0)
+        if self.kind == "renormalised":  # softmax over the lowered actions cannot underflow
+            some = lowered | ~lowered.any(axis=-1, keepdims=True)
+            shares = unchecked_softmax(np.where(some, theta, -np.inf))
+            loss = raised * np.where(lowered, shares, 0.0)
+        return np.asarray(theta + weight * self._moving(mask, np.where(mask, raised, -loss)))

@@ -1,0 +1,160 @@
+"""More than two actions: known answers, and the proofs' inequalities where they are tight."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pu_lib.chapters.more_than_two_actions import quantities as more
+from pu_lib.chapters.more_than_two_actions.checks import ROWS, THREE, TWO, turns
+from pu_lib.updates import softmax
+
+NAMES = tuple(ROWS)
+
+# Numbers of 22 digits were computed with mpmath (45 digits) and with flint (200 bits).
+
+
+@pytest.mark.parametrize(
+    ("weight", "n_actions", "rotating", "share"),
+    [
+        (0.1, 3, 2, 0.2547764776331553909372),
+        (1.0, 3, 2, 0.3064725494302250069562),
+        (2.0, 3, 2, 0.3783981099648849316147),
+        (10.0, 3, 2, 0.4997224582796044838641),
+        (1.0, 4, 2, 0.299218668309932480271),
+        (1.0, 4, 3, 0.257521948773101606424),
+        (1.0, 5, 4, 0.2095624148650673969591),
+        (1.0, 10, 9, 0.1036568481474107665717),
+    ],
+)
+def test_share_of_mce(weight, n_actions, rotating, share):
+    assert more.rotation_share(weight, n_actions, rotating) == pytest.approx(share, rel=1e-14)
+
+
+ADVANTAGES = {
+    # theta = (10, 0, 0), q = (0.99, 1, 0); then pi = (1/8, 5/8, 1/4), q = (1, 0.9, 0)
+    "CE": (-7.426252338776019869117e-5, 0.03731656576514891680662),
+    "MCE": (1.587182385890418162155e-6, 0.07919203553444203370557),
+    "SCE": (1.797803941370367106993e-5, 0.1210370662556170053374),
+    "unbalanced": (7.854206054464454394413e-7, 0.0827666351646711805424),
+    "balanced": (2.060733533498706965745e-9, 0.05010527366986691024583),
+    "renormalised": (2.918864281414562874895e-5, 0.1504947832565668078615),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_advantage_of_one_step(name):
+    cases = [
+        (np.array([10.0, 0.0, 0.0]), np.array([0.99, 1.0, 0.0])),
+        (np.log([1 / 8, 5 / 8, 1 / 4]), np.array([1.0, 0.9, 0.0])),
+    ]
+    for (theta, q), expected in zip(cases, ADVANTAGES[name], strict=True):
+        new = ROWS[name].policy(ROWS[name].step(theta, q, 1.0))
+        found = (new - softmax(theta)) @ (q - q[0])
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-17)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "deficit"),
+    [
+        ("CE", 4, 5.289203584749224537787),
+        ("MCE", 62, 92.45154119906532376023),
+        ("unbalanced", 4, 5.799719014076038716653),
+        ("balanced", 4, 6.800831248098706674616),
+        ("renormalised", 4, 5.815596070484134206898),
+        ("SCE", 5, 6.352719450734006283984),
+    ],
+)
+def test_two_hundred_updates_with_two_best_actions(name, count, deficit):
+    assert more.count(ROWS[name], TWO, 200) == count
+    assert more.deficit(ROWS[name], TWO, 200) == pytest.approx(deficit, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("update", "two", "three"),
+    [("ce", 5, 5), ("mce", 307, 258), ("sce", 5, 6), ("di", 1, 1), ("pg-sm", 996, 993)],
+)
+def test_thousand_updates(update, two, three):
+    assert (more.count(update, TWO, 1000), more.count(update, THREE, 1000)) == (two, three)
+
+
+def test_count_of_npg_is_the_largest_sum_of_differences():
+    """After n = 1000 the first two are at 1000 * 0.99 over the third; each step back takes 1."""
+    assert more.count("npg", TWO, 1000) == math.ceil(Fraction(99, 100) * 1000)
+
+
+def test_last_action_is_back_at_once_if_it_never_fell():
+    assert more.count("ce", TWO, 0) == 0
+    with pytest.raises(more.OutOfReach, match="pg-sm: the last action is not back"):
+        more.count("pg-sm", [[1.0, 0.0, 0.0]], 5000, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("n_actions", "spread"),
+    [
+        (3, 12.43117897010243083815),
+        (4, 15.9316466958498156477),
+        (5, 18.51967304604985959828),
+    ],
+)
+def test_range_of_neighbouring_pairs(n_actions, spread):
+    path = more.pair_range(n_actions, 1000)
+    assert np.ptp(path[-1]) == pytest.approx(spread, rel=1e-12)
+    assert spread < more.range_bound(1000, n_actions, more.range_constant(n_actions, 1.0))
+
+
+@pytest.mark.parametrize(("n_actions", "bound"), [(3, 19.90), (4, 28.67), (5, 37.98)])
+def test_bound_on_the_logarithm_of_a_probability(n_actions, bound):
+    spread = more.range_bound(300, n_actions, more.range_constant(n_actions, 1.0))
+    assert math.log(n_actions) + spread == pytest.approx(bound, abs=0.005)
+
+
+def test_neighbouring_pairs_are_steps_of_sce():
+    path = more.pair_range(4, 30)
+    for t in range(30):
+        m = t % 3
+        # Rare as the two may be, a value of 1 - 1e-12 keeps the others above average.
+        q = np.full(4, 1.0 - 1e-12)
+        q[[m, m + 1]] = 1.0, 0.0
+        new = ROWS["SCE"].step(path[t], q, 1.0)
+        np.testing.assert_allclose(new, path[t + 1], atol=1e-12)
+
+
+def test_constant_of_the_range_by_hand():
+    """K = 3, w = 1: C = e and B = 2 + log(2e) = 3 + log 2."""
+    assert more.range_constant(3, 1.0) == pytest.approx(3 + math.log(2))
+    assert more.range_constant(9, 1e-6) == 0.0
+    assert more.step_bound(3, 1.0, [0.0, 10.0]).tolist() == [1.0, pytest.approx(math.exp(-9))]
+    assert more.sums([1.0, 3.0, 2.0]).tolist() == [3.0, 5.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("weight", "change"),
+    [
+        (0.1, 0.03028856093501473689337),
+        (1.0, 0.3534326462415394892411),
+        (3.0, 0.8905516752678079636248),
+    ],
+)
+def test_largest_change_of_a_probability(weight, change):
+    assert more.largest_change(weight) == pytest.approx(change, rel=1e-12)
+
+
+def test_bounds_by_hand():
+    assert more.changes_bound(80, 3, 1) == pytest.approx(10 - 2 * math.log(2) / 3)
+    assert more.adversary_bound(40, 3, 0.75, 1.5) == pytest.approx((15 - math.log(2)) / 1.5)
+    # odds e^2, w = 1/2: ceil(8) + 1 * (1 + 2 / (0.5 * 0.1))
+    assert more.escape_bound(math.exp(2 - 1e-9), 3, 0.5, 0.1, 1.0) == pytest.approx(49)
+
+
+def test_unknown_variant_raises():
+    with pytest.raises(ValueError, match="kind: expected one of"):
+        more.Variant(kind="other")  # type: ignore[arg-type]
+
+
+def test_mce_grows_with_every_change_of_its_mind():
+    """One action alone costs a logarithm, two in turn a share of n."""
+    alone = [[1.0, 0.0, 0.0]]
+    counts = [more.count("mce", history, 400) for history in (alone, turns(3, 2))]
+    assert counts[0] <= 6 < 100 < counts[1]
