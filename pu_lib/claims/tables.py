@@ -18,7 +18,7 @@ from pu_lib.claims.recorder import Check, Status
 from pu_lib.claims.render import badge, tallies_list_html
 from pu_lib.formatting import to_html
 from pu_lib.settings import find_name
-from pu_lib.updates import UPDATES, label_of
+from pu_lib.updates import PAPER, UPDATES, label_of
 
 __all__ = [
     "SCOPES",
@@ -329,30 +329,37 @@ def _paper_order(number: str) -> tuple[int, int]:
 
 
 def table_1() -> Html:
-    """Return Table 1 with the paper's entries and their status, and measured entries otherwise.
+    """Return Table 1 with the paper's entries and their status, then other updates as measured.
 
-    Corrections of entries are listed below it.
+    Corrections of entries are listed below the first table. The entries of updates that are not the
+    paper's are measured and not judged.
     """
     from pu_lib.chapters.table1.quantities import COLUMNS, measure
 
     cells = {claim.id: claim for claim in ledger() if claim.scope is Scope.CELL}
     rows, notes = [], ""
-    for update in UPDATES:
+    for update in PAPER:
         row = [label_of(update)]
         for column in COLUMNS.values():
-            claim = cells.get(f"tab:analysis/{update}/{column.name}")
-            if claim is None:
-                row.append(html.escape(measure(update, column.name).entry))
-                continue
+            claim = cells[f"tab:analysis/{update}/{column.name}"]
             row.append(f"{html.escape(_printed(claim))}<br>{badge(claim.status)}")
             if claim.correction:
                 head = html.escape(f"{label_of(update)}, {column.title}")
                 notes += f"<dt>{head}</dt><dd>{to_html(claim.correction)}</dd>"
         rows.append(tuple(row))
+    others = [
+        (label_of(name), *(html.escape(measure(name, column).entry) for column in COLUMNS))
+        for name in UPDATES
+        if name not in PAPER
+    ]
     heads = ("Update", *(column.title for column in COLUMNS.values()))
     caption = "Table 1: the paper's entries, and what the measurement says of each"
     table = _table(heads, rows, caption, kind="table-1")
-    return Html(f'{table}<dl class="table-1-notes">{notes}</dl>')
+    beside = "The same measurements for updates that are not the paper's; there is nothing to judge"
+    return Html(
+        f'{table}<dl class="table-1-notes">{notes}</dl>'
+        f"{_table(heads, others, beside, kind='table-1')}"
+    )
 
 
 def criteria() -> Html:

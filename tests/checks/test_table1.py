@@ -272,7 +272,7 @@ def test_registered_update_has_a_measured_row(sixth: str) -> None:
     assert measure(sixth, "unlearning").entry == "fast"
     assert measure(sixth, "stochastic").entry == "no"
     shown = table_1()
-    assert shown.count("<tr>") == 1 + len(UPDATES)
+    assert shown.count("<tr>") == 2 + len(UPDATES)
     assert "HALVED" in shown
     row = shown.split("HALVED")[1]
     assert "fast" in row
