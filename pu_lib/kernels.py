@@ -187,8 +187,9 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
     r"""Take a step of masked cross-entropy.
 
     With D the greedy action and the actions with negative advantage, the step adds
-    :math:`w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` to the parameters of D. No step is taken if all
-    probabilities of D underflow to 0.
+    :math:`w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` to the parameters of D. If all probabilities of D
+    underflow to 0, the action of D with the largest parameter has the whole of :math:`\pi(D)`. Only
+    there does the step differ from that of `pu_lib.updates`, and only if parameters of D are close.
     """
     # adv(a) < 0 if q(a) - q(b) < sum_c pi(c) (q(c) - q(b)), for any b. If b is the most probable
     # action, its own large term is an exact 0 and does not absorb the others.
@@ -196,18 +197,28 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
     for a in range(1, n_actions):
         level = choose(pi[a] > largest, q[a], level)
         largest = choose(pi[a] > largest, pi[a], largest)
-    mean_gap = 0
+    mean_gap, second = 0, -1
     for a in range(n_actions):
         mean_gap += pi[a] * (q[a] - level)
-    missing, total = 0, 0
+        if q[a] != level and (second < 0 or theta[a] > theta[second]):
+            second = a
+    # If all its terms underflow, the sum has the sign of the term with the largest parameter.
+    level_below = mean_gap > 0 or (mean_gap == 0 and second >= 0 and q[second] > level)
+    missing, total, likeliest = 0, 0, best
     for a in range(n_actions):
-        lowered = choose(q[a] - level < mean_gap, pi[a], 0)
+        below = choose(q[a] == level, level_below, q[a] - level < mean_gap)
+        lowered = choose(below, pi[a], 0)
         missing += choose(a == best, 0, lowered)
         total += choose(a == best, pi[a], lowered)
-    scale = choose(total > 0, weight, 0) / choose(total > 0, total, 1)
+        likeliest = choose(below and theta[a] > theta[likeliest], a, likeliest)
+    # The sums are divided, not the weight: weight / total would overflow where total is subnormal.
+    found, divisor = total > 0, choose(total > 0, total, 1)
+    gain = choose(found, missing / divisor, choose(likeliest == best, 0, 1))
     for a in range(n_actions):
-        lowered = choose(q[a] - level < mean_gap, pi[a], 0)
-        theta[a] += scale * choose(a == best, missing, -lowered)
+        below = choose(q[a] == level, level_below, q[a] - level < mean_gap)
+        lowered = choose(below, pi[a], 0)
+        share = choose(found, lowered / divisor, choose(a == likeliest, 1, 0))
+        theta[a] += weight * choose(a == best, gain, -share)
 
 
 KERNELS: tuple[Kernel, ...] = (pg_sm, pg_es, pg_es_drop, di, ce, mce, npg, sce)

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pu_lib import parametrizations
+from pu_lib import kernels, parametrizations
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.experiments.race import race
 from pu_lib.parametrizations import as_weights
@@ -401,6 +401,23 @@ def test_masked_step_has_the_sign_of_the_exact_advantage(theta, q, step):
     with np.errstate(all="raise", under="ignore"):
         new = UPDATES["sce"].step(theta, q, 1.0)
     np.testing.assert_allclose(new - theta, step, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("theta", "q", "step"),
+    [
+        ([0.0, -1000.0], [0.0, 1.0], [-1.0, 1.0]),  # CE; the sum of the advantages underflows
+        ([0.0, -2000.0, -1000.0], [0.5, 1.0, 0.0], [0.0, 1.0, -1.0]),  # so does all of D
+        ([0.0, -1000.0, -2000.0], [0.5, 1.0, 0.0], [-1.0, 1.0, 0.0]),
+        ([0.0, -720.0, -715.0], [0.5, 1.0, 0.0], np.array([0, 1, -1]) / (1 + np.exp(-5))),
+    ],
+)
+def test_masked_kernel_is_the_step_where_probabilities_underflow(theta, q, step):
+    weight, moved = 1000.0, np.array(theta)
+    pi = UPDATES["sce"].policy(theta)
+    kernels.sce(moved, pi, np.array(q), int(np.argmax(q)), weight, len(q))
+    np.testing.assert_allclose(moved - theta, weight * np.array(step), atol=1e-3)
+    np.testing.assert_allclose(moved, UPDATES["sce"].step(theta, q, weight), atol=1e-3)
 
 
 def test_masked_step_of_a_tie_that_is_left_is_zero():
