@@ -206,16 +206,17 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
     level_below = mean_gap > 0 or (mean_gap == 0 and second >= 0 and q[second] > level)
     missing, total, likeliest = 0, 0, best
     for a in range(n_actions):
-        below = choose(q[a] == level, level_below, q[a] - level < mean_gap)
+        below = level_below if q[a] == level else q[a] - level < mean_gap
         lowered = choose(below, pi[a], 0)
         missing += choose(a == best, 0, lowered)
         total += choose(a == best, pi[a], lowered)
-        likeliest = choose(below and theta[a] > theta[likeliest], a, likeliest)
+        if below and theta[a] > theta[likeliest]:
+            likeliest = a
     # The sums are divided, not the weight: weight / total would overflow where total is subnormal.
     found, divisor = total > 0, choose(total > 0, total, 1)
     gain = choose(found, missing / divisor, choose(likeliest == best, 0, 1))
     for a in range(n_actions):
-        below = choose(q[a] == level, level_below, q[a] - level < mean_gap)
+        below = level_below if q[a] == level else q[a] - level < mean_gap
         lowered = choose(below, pi[a], 0)
         share = choose(found, lowered / divisor, choose(a == likeliest, 1, 0))
         theta[a] += weight * choose(a == best, gain, -share)
