@@ -145,7 +145,7 @@ def on_balls(update: Update, state: State) -> list[float]:
     with ctx.workprec(128):
         theta = [ball(Fraction(float(x))) for x in state.theta]
         pi = (
-            cycles._softmax(theta)
+            cycles.softmax_balls(theta)
             if update.parametrization == "softmax"
             else [ball(x) for x in exact_policy(update, [Fraction(x) for x in state.theta], None)]
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from pu_lib.chapters.cross_entropy import checks, cycles
+from pu_lib.chapters.cross_entropy import checks, cycles, hexagon
 from pu_lib.chapters.cross_entropy import quantities as ce
 from pu_lib.chapters.cross_entropy.cycles import (
     FOUR_STATES,
@@ -562,7 +562,7 @@ def test_batch_with_shared_discount_ignores_padding() -> None:
 def test_values_on_the_hexagon_swing_in_every_round() -> None:
     """Just above one half every value falls to 0 and returns to 1 / (1 - gamma) in each round."""
     for rounds in (1, 4):
-        swings = ce.hexagon_swings(0.55, rounds)
+        swings = hexagon.hexagon_swings(0.55, rounds)
         assert len(swings.weights) == 42 * rounds
         assert swings.margin == pytest.approx(0.1 / 0.45, abs=1e-6)  # gamma / (1 - gamma) - 1
         np.testing.assert_allclose(swings.lowest, 0.0, atol=1e-7)
@@ -571,7 +571,7 @@ def test_values_on_the_hexagon_swing_in_every_round() -> None:
 
 def test_the_schedule_of_the_hexagon_needs_a_discount_above_one_half() -> None:
     with pytest.raises(ValueError, match="action 0 is not greedy at state 0"):
-        ce.hexagon_swings(0.49, 1)
+        hexagon.hexagon_swings(0.49, 1)
 
 
 def test_random_mdps_converge_at_half_the_threshold_too() -> None:
@@ -588,3 +588,61 @@ def test_hexagon_attains_the_bound_on_swings_at_one_half() -> None:
     checks.swings_are_bounded_by_those_of_the_successors.function(recorder)
     (tally,) = recorder.tallies.values()
     assert tally.sharpness == pytest.approx(1 - 1 / (2 * 0.501), abs=1e-6)
+
+
+def test_leads_on_the_hexagon_are_those_solved_by_hand() -> None:
+    """Before the updates of one block, with v = 5/2 the optimal value at discount 3/5."""
+    g, v = Fraction(3, 5), Fraction(5, 2)
+    first = hexagon.hardened_steps(g, 1)[:7]
+    assert [step.lead for step in first] == [
+        1,  # all states play action 1
+        1,  # only the state of the block plays action 2, which is worth as much
+        1 + g,  # the first error goes on to a state that is worth v
+        g * v - 1,  # the other two are worth 0: (2 g - 1) / (1 - g) = 1/2
+        1 + g**2 * v,  # the state of the block is worth g v
+        1 - g**4,
+        1 - g**2,
+    ]
+    assert [step.weight for step in first] == [14, 2, 2, 14, 1, 1, 14]
+    assert hexagon.least_lead(g) == g * v - 1 == Fraction(1, 2)
+    assert (hexagon.unit_for(g), hexagon.mixing_for(g)) == (20, Fraction(1, 50))
+
+
+def test_without_ties_each_action_of_the_hexagon_is_the_only_greedy_one() -> None:
+    """Replay the weights in floats on the eight states, with the transition matrix written out."""
+    g, chance = 0.6, 0.02
+    neighbour = {0: (5, 1), 1: (2, 0), 2: (1, 3), 3: (4, 2), 4: (3, 5), 5: (0, 4)}
+    P, R = np.zeros((8, 3, 8)), np.zeros((8, 3))
+    for s, (column, row) in neighbour.items():
+        P[s, 0, column] = 1.0
+        P[s, 1:, row] = 1.0 - chance
+        P[s, 1, 6] = P[s, 2, 7] = chance
+        R[s] = 0.0, 1.0, 1.0
+    R[6:] = 1.0, 0.0, 0.0
+    theta = np.array([[-20.0, 0.0, -280.0]] * 6 + [[0.0, 0.0, -1e3]] * 2)
+    steps = hexagon.steps_in_balls(Fraction(3, 5), 2, 20, Fraction(1, 50))
+    values = []
+    assert len(steps) == 84
+    for move, step in zip(hexagon.ROUND * 2, steps, strict=True):
+        while True:
+            pi = np.exp(theta - theta.max(axis=1, keepdims=True))
+            pi /= pi.sum(axis=1, keepdims=True)
+            v = np.linalg.solve(np.eye(8) - g * np.einsum("sa,sat->st", pi, P), (pi * R).sum(1))
+            better, other = (6, 7) if move.action == 1 else (7, 6)
+            if move.action == 0 or v[better] > v[other]:
+                break
+            theta[better] += np.array([1.0, 0.0, 0.0]) - pi[better]
+        q = (R + g * P @ v)[move.state]
+        assert np.flatnonzero(q == q.max()).tolist() == [move.action]
+        theta[move.state] += float(step.weight) * (np.eye(3)[move.action] - pi[move.state])
+        values.append(v[:6])
+    late = np.array(values)[42:]
+    assert late.min(axis=0) == pytest.approx(np.zeros(6), abs=1e-6)
+    assert (late.max(axis=0) > 2.45).all()
+
+
+def test_hexagon_without_ties_needs_the_bandits() -> None:
+    finding = checks.cross_entropy_oscillates_above_one_half.run(
+        "no tie to break, but without the bandits"
+    )
+    assert finding.status is not checks.Status.HOLDS

@@ -7,11 +7,12 @@ from flint import arb, ctx
 
 from pu_lib.chapters.monotonicity import certified, checks
 from pu_lib.chapters.monotonicity import quantities as mono
+from pu_lib.chapters.monotonicity.approximate import erring_chain
 from pu_lib.claims.recorder import Recorder
 from pu_lib.domains import bandit, chain
-from pu_lib.exact import Undecided
+from pu_lib.exact import Undecided, precision
 from pu_lib.mdp import FiniteMDP
-from pu_lib.updates import UPDATES, make_update, softmax
+from pu_lib.updates import UPDATES, as_update, make_update, softmax
 
 
 @pytest.mark.parametrize("ties", ["first", "random", "leave"])
@@ -283,3 +284,35 @@ def test_escort_safe_weight_scales_with_squared_parameters(scale: float) -> None
     theta, q = np.array([1.0, 0.5]), np.array([1.0, 0.0])
     unit = mono.escort_safe_weight(theta, q, 4.0)
     assert mono.escort_safe_weight(scale * theta, q, 4.0) == pytest.approx(unit * scale**2)
+
+
+def test_errors_on_the_chain_of_two_states_add_up() -> None:
+    """By hand: g_2 = 1 + gamma, and staying in state 2 is worth -(1 + gamma) / (1 - gamma)."""
+    with precision(512):
+        run = erring_chain("0.5", 2)
+        assert float(run.gap) == pytest.approx(1.5 / 0.5)
+        assert float(run.error) == pytest.approx(0.5)
+        assert len(run.weights) == 4
+        assert all(abs(float(weight) - 100.0) < 1e-9 for weight in run.weights)  # X (1 + e^-X)
+
+
+def test_mce_on_the_erring_chain_in_floats() -> None:
+    """The library's MCE makes the steps of the period, from values that are off by 1/2."""
+    gamma, lead, n = 0.9, 30.0, 3
+    g = [1.0, 1.9, 2.71]
+    mce, theta = as_update("mce"), np.tile([lead / 2, -lead / 2], (n, 1))
+    worst, off = 0.0, 0.0
+    for state, action in [(0, 1), (1, 1), (0, 0), (2, 1), (1, 0), (2, 0)] * 3:
+        pi, v = softmax(theta), np.zeros(n)
+        for k in range(n):  # each state leads to itself or to the one before it
+            below = gamma * v[k - 1] if k else 0.0
+            v[k] = (pi[k, 0] * below - pi[k, 1] * g[k]) / (1 - gamma * pi[k, 1])
+        q = np.array([gamma * v[state - 1] if state else 0.0, -g[state] + gamma * v[state]])
+        off, worst = max(off, (q[1 - action] - q[action]) / 2), max(worst, -v[-1])
+        seen = q + np.where(np.arange(2) == action, 0.5 + 1e-9, -0.5)
+        weight = lead * (1 + np.exp(-lead))
+        theta[state] = mce.step(theta[state], seen, weight)
+        assert np.argmax(theta[state]) == action
+    np.testing.assert_allclose(theta[:, 0] - theta[:, 1], lead, atol=1e-6)
+    assert off == pytest.approx(0.5, abs=1e-6)
+    assert worst == pytest.approx(2.71 / 0.1, abs=1e-6)

@@ -351,3 +351,14 @@ def test_odds_that_overflow_floats_raise() -> None:
         rates.odds(2, 3, [600.0, 9.5e262, 1.0])
     with pytest.raises(ValueError, match="n_actions: "):
         rates.odds(1, 3)
+
+
+def test_overshoot_of_an_escort_step_solved_by_hand() -> None:
+    """At p = 3/2, r = 1 and x = 1/4 with weight 1: y = 1.5 * 2 / (1 + 1/8)^2 = 64/27."""
+    y = rates.overshoot(np.array([1.0, -0.25]), 1.5, 1.0)
+    assert float(y) == pytest.approx(64 / 27)
+    moved = make_update("pg-es", p=1.5).step(np.array([1.0, -0.25]), [1.0, 0.0], 1.0)
+    assert moved == pytest.approx([1 + 64 / 27 / 16, -0.25 * (1 - 64 / 27)])
+    assert rates.overshoot_map(5.0, 1.5) == pytest.approx(2.5)
+    assert rates.overshoot_map(0.75, 1.5) == pytest.approx(1.5)
+    assert rates.overshoot_map(2.0, 1.3) == 2.0

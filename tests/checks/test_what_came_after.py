@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from itertools import repeat
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import pytest
 from pu_lib.chapters.evolutionary_search import quantities as late
 from pu_lib.chapters.function_approximation.quantities import compatible_direction
 from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
+from pu_lib.chapters.what_came_after import later
 from pu_lib.chapters.what_came_after import quantities as after
 from pu_lib.updates import UPDATES, make_update
 
@@ -249,3 +251,53 @@ def test_family_rejects_invalid_index_and_weight() -> None:
         after.family_count(5, 0, "3/2")
     with pytest.raises(ValueError, match=r"alpha: expected a number from 1 \+ 1e-8"):
         after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.0 + 1e-12)
+
+
+def test_spma_step_solved_by_hand() -> None:
+    """From (1/2, 1/2) to (3/4, 1/4) at weight 1, then by the other value to (9/16, 7/16)."""
+    pi = later.mirror_ascent_step([0.5, 0.5], [1.0, 0.0], 1.0)
+    assert pi.tolist() == [0.75, 0.25]
+    assert later.mirror_ascent_step(pi, [0.0, 1.0], 1.0).tolist() == [0.5625, 0.4375]
+    assert later.mirror_ascent_step([0.2, 0.3, 0.5], [1, 1, 1], 0.7).tolist() == [0.2, 0.3, 0.5]
+
+
+def test_spma_counts_agree_with_decimals() -> None:
+    for weight, n in ((Decimal("0.5"), 8), (Decimal("0.9"), 7), (Decimal("0.1"), 60)):
+        x = Decimal("0.5")
+        for _ in range(n):
+            x *= 1 - weight * (1 - x)
+        steps = 0
+        while x < Decimal("0.5"):
+            x, steps = x * (1 + weight * (1 - x)), steps + 1
+        assert later.spma_count(n, float(weight)) == steps
+    assert [later.spma_count(200, w) for w in (0.1, 0.5, 0.9)] == [220, 340, 713]
+    with pytest.raises(ValueError, match="too small"):
+        later.spma_count(400, 0.9)
+
+
+def test_biased_baseline_step_solved_by_hand() -> None:
+    """From 9/10 the log-odds log 9 fall by 0.9, 0.785 and 0.626, to -0.114."""
+    x, steps = math.log(9), 0
+    while x > 0:
+        x, steps = x - 1 / (1 + math.exp(-x)), steps + 1
+    assert later.biased_steps_to_half(0.9, 1.0) == steps == 3
+    assert later.biased_steps_to_half(0.5, 1.0) == 0
+
+
+def test_slopes_of_the_entropy_solved_by_hand() -> None:
+    pi, q = np.array([0.7, 0.2, 0.1]), np.array([1.0, 0.5, 0.0])
+    logs = [math.log(x) for x in pi]
+    natural = -(0.14 * logs[0] - 0.06 * logs[1] - 0.08 * logs[2])  # pi times (0.2, -0.3, -0.8)
+    assert later.entropy_slope("npg", pi, q) == pytest.approx(natural)
+    assert later.entropy_slope("pg-es", pi, q) == pytest.approx(4 * natural)
+    assert later.entropy_slope("di", pi, q) == pytest.approx(-0.5 * (logs[0] - logs[2]))
+    for name in ("npg", "pg-sm", "di"):
+        assert later.entropy_slope(name, np.full(3, 1 / 3), q) == pytest.approx(0)
+
+
+def test_divergence_of_two_policies_solved_by_hand() -> None:
+    assert later.kl(np.array([0.5, 0.5]), np.array([0.25, 0.75])) == pytest.approx(
+        0.5 * math.log(4 / 3)
+    )
+    assert later.kl(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == pytest.approx(math.log(2))
+    assert later.entropy(np.array([0.5, 0.5])) == pytest.approx(math.log(2))

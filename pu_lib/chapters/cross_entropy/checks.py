@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib import kernels
 from pu_lib.chapters.cross_entropy import constant_weights as constant
+from pu_lib.chapters.cross_entropy import hexagon
 from pu_lib.chapters.cross_entropy import quantities as ce
 from pu_lib.chapters.cross_entropy.cycles import (
     FOUR_STATES,
@@ -25,6 +27,7 @@ from pu_lib.chapters.cross_entropy.quantities import Floats, Levels
 from pu_lib.chapters.random_search import quantities as search
 from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.deterministic import DeterministicMDP, run_process
+from pu_lib.exact import ball, precision
 from pu_lib.formatting import percent
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update
@@ -325,7 +328,7 @@ def swings_are_bounded_by_those_of_the_successors(compare: Recorder, factor: flo
     discount approaches 1/2.
     """
     for discount in (0.9, 0.6, 0.51, 0.501):
-        swings = ce.hexagon_swings(discount, 4)
+        swings = hexagon.hexagon_swings(discount, 4)
         ranges = swings.highest - swings.lowest
         for s, swing in enumerate(ranges):
             compare.at_most(
@@ -341,6 +344,115 @@ def swings_are_bounded_by_those_of_the_successors(compare: Recorder, factor: flo
                 "$D(s)$", D[s], factor * float(example.discount) * largest,
                 limit=r"$2\gamma\max_aPD$", at={"spread": spread, "state": s},
             )  # fmt: skip
+
+
+# Discounts above one half
+
+
+SHARP_DISCOUNTS = ("0.5001", "0.505", "0.51", "0.55", "0.7", "0.9", "0.99")
+"""Discounts of the runs on the hexagon."""
+
+
+@check(
+    "sec:conv/ce-conjecture/above-one-half",
+    wrong={
+        "one half itself": {"discounts": ("1/2",)},
+        "a discount below one half": {"discounts": ("0.49",)},
+        "MCE in place of CE": {"kernel": kernels.mce},
+        "weights from 1 to 14, too small a unit": {"unit": 1},
+        "no tie to break, but without the bandits": {"mixing": Fraction(0)},
+        "bandits that are reached with a chance of one half": {"mixing": Fraction(1, 2)},
+    },
+)
+def cross_entropy_oscillates_above_one_half(
+    compare: Recorder,
+    discounts: Sequence[str] = SHARP_DISCOUNTS,
+    kernel: kernels.Kernel = kernels.ce,
+    unit: int | None = None,
+    mixing: Fraction | None = None,
+) -> None:
+    """On the hexagon CE oscillates for ever, for each discount above one half.
+
+    The hardened system is periodic, exactly, and its leads are those of the proof. Three rounds of
+    CE in balls stay as close to it as the proof says, with ties of actions 1 and 2 broken by the
+    schedule, and with bandits that make each greedy action strictly the best.
+    """
+    rounds = 3
+    for text in discounts:
+        discount = Fraction(text)
+        steps = hexagon.hardened_steps(discount, rounds)
+        compare.require(
+            len(steps) == len(hexagon.ROUND) * rounds,
+            f"At discount {text} an action of the schedule is not greedy.",
+        )
+        compare.equal(
+            "least lead in the hardened system", min(step.lead for step in steps),
+            hexagon.least_lead(discount), limit="that of the proof", at={"discount": text},
+        )  # fmt: skip
+        compare.equal(
+            "levels after the last round", steps[-1].levels, steps[-1 - len(hexagon.ROUND)].levels,
+            limit="those one round before", at={"discount": text},
+        )  # fmt: skip
+        size = hexagon.unit_for(discount) if unit is None else unit
+        chance = hexagon.mixing_for(discount) if mixing is None else mixing
+        with precision(256):
+            for bandits in (Fraction(0), chance):
+                run = hexagon.steps_in_balls(discount, rounds, size, bandits, kernel)
+                where = {"discount": text, "chance of the bandits": bandits}
+                _compare_oscillation(compare, steps, run, discount, size, where)
+            _compare_preferences(compare, run, {"discount": text})
+
+
+def _compare_oscillation(
+    compare: Recorder,
+    steps: Sequence[hexagon.Step],
+    run: Sequence[hexagon.Step],
+    discount: Fraction,
+    unit: int,
+    where: Mapping[str, Any],
+) -> None:
+    """Compare a run in balls with the hardened system."""
+    compare.equal("updates whose action is greedy", len(run), len(steps), limit="all", at=where)
+    chance = where["chance of the bandits"]
+    error = ce.lead_error(ball(discount), ball(unit)) + ce.mixing_error(
+        ball(discount), ball(chance)
+    )
+    for step, soft in zip(steps, run, strict=False):
+        compare.at_least(
+            "lead of the greedy action", soft.lead, ball(step.lead) - error,
+            limit="that of the hardened system minus its error", at=where,
+        )  # fmt: skip
+        compare.at_least("weight", float(soft.weight), unit - 1, limit="$U-1$", at=where)
+        compare.at_most("weight", float(soft.weight), 14 * unit + 1, limit="$14U+1$", at=where)
+        apart = [
+            abs(ours - unit * ball(level))
+            for row, levels in zip(soft.levels, step.levels, strict=True)
+            for ours, level in zip(row, levels, strict=True)
+        ]
+        compare.at_most(
+            "distance of a parameter to its hardened level", max(apart, key=float),
+            ce.level_error(ball(unit)), at=where,
+        )  # fmt: skip
+    best = ball(1 / (1 - discount))
+    for s in range(6):
+        values = [step.values[s] for step in run[len(hexagon.ROUND) :]]
+        swing = (error / 2 + 0 * best) / best
+        compare.at_most(
+            "least value, relative to the optimum", min(values, key=float) / best, swing, at=where
+        )
+        compare.at_least(
+            "largest value, relative to the optimum", max(values, key=float) / best, 1 - swing,
+            at=where,
+        )  # fmt: skip
+
+
+def _compare_preferences(
+    compare: Recorder, run: Sequence[hexagon.Step], where: Mapping[str, Any]
+) -> None:
+    """Require that action 1 or 2 is strictly better than the other one whenever it is greedy."""
+    for move, step in zip(hexagon.ROUND * 3, run, strict=False):
+        if move.action:
+            compare.true("one action is strictly the best", step.preference > 0, at=where)
 
 
 @check(

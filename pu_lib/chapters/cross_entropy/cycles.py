@@ -215,7 +215,7 @@ def _updates_by_state(example: CycleExample, greedy: NDArray[np.int64]) -> list[
     return moves
 
 
-def _softmax(x: Sequence[Ball]) -> list[Ball]:
+def softmax_balls(x: Sequence[Ball]) -> list[Ball]:
     """Return the softmax in balls; subtracting the largest entry keeps the radii small."""
     floats = [float(y) for y in x]
     top = floats.index(max(floats))
@@ -238,7 +238,7 @@ def _period_map(
     columns = [[arb(int(i == j)) for i in free] for j in free]
     for weight, greedy, updates in moves:
         for _ in range(updates):
-            p = _softmax(x)
+            p = softmax_balls(x)
             if derivative:
                 # d(softmax_i)/dx_j - d(softmax_i)/dx_0 = p_i (1[i=j] - p_j + p_0)
                 for column in columns:
@@ -355,7 +355,7 @@ def _certified_run(
     n = example.n_states
     gamma, spread = ball(example.discount), ball(example.spread)
     theta = [list(box) for box in boxes]
-    pi = [_softmax(row) for row in theta]
+    pi = [softmax_balls(row) for row in theta]
     gap, lowest, highest = np.inf, [arb.pos_inf()] * n, [arb.neg_inf()] * n
     t = 0
     for phase in example.phases:
@@ -371,7 +371,7 @@ def _certified_run(
                 g = int(greedy[t, s])
                 gap = min(gap, _certified_lead(example, s, g, values, gamma, t))
                 ce(theta[s], pi[s], None, g, weight, example.n_actions[s])
-                pi[s] = _softmax(theta[s])
+                pi[s] = softmax_balls(theta[s])
             t += 1
     _, best = example.optimum()
     short = [ball(v) - high for v, high in zip(best, highest, strict=True)]

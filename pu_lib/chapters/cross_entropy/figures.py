@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.chapters.cross_entropy.cycles import FOUR_STATES, THREE_STATES, simulate
+from pu_lib.chapters.cross_entropy.hexagon import hexagon_swings
 from pu_lib.chapters.cross_entropy.quantities import one_period, pattern_margin, race
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, style_of
@@ -15,6 +16,7 @@ from pu_lib.updates import PAPER, label_of, style_of
 __all__ = [
     "draw_cycle",
     "draw_four_states",
+    "draw_hexagon",
     "draw_pattern",
     "draw_race",
 ]
@@ -122,4 +124,52 @@ def draw_four_states() -> BookFigure:
         xlabel=f"step within the period of {FOUR_STATES.period:_}".replace("_", " "),
         ylabel="$v_t(s_0)$ under CE",
     )
+    return fig
+
+
+@styled
+def draw_hexagon(discount: float = 0.51) -> BookFigure:
+    """Draw the hexagon with the actions on top in the middle of a block, and the values of a round.
+
+    An arrow is the action on top of its state when action 0 becomes greedy in state 0.
+    """
+    fig, (graph, ax) = figure(1, 2, height=3.4, width_ratios=(1, 1.5))
+    angle = np.pi / 2 - np.pi / 3 * np.arange(6)
+    x, y = np.cos(angle), np.sin(angle)
+    tops = {0: 1, 1: 2, 2: 1, 3: 2, 4: 5, 5: 4}
+    for s in range(6):
+        t = (s + 1) % 6
+        pays = s % 2 == 0  # the states 0 and 1, 2 and 3, 4 and 5 are linked by the paying actions
+        graph.plot(
+            x[[s, t]], y[[s, t]], color=GREY, linewidth=3 if pays else 1,
+            linestyle="-" if pays else (0, (3, 2)), zorder=1,
+        )  # fmt: skip
+    for s, t in tops.items():
+        bend = 0.35 if tops[t] == s else 0.25
+        graph.annotate(
+            "", (x[t], y[t]), (x[s], y[s]), zorder=2,
+            arrowprops={
+                "arrowstyle": "-|>", "color": INK, "shrinkA": 12, "shrinkB": 12,
+                "connectionstyle": f"arc3,rad={bend}",
+            },
+        )  # fmt: skip
+    graph.scatter(x, y, s=420, color=["white"] * 6, edgecolors=INK, zorder=3)
+    for s in range(6):
+        graph.text(x[s], y[s], f"${s}$", ha="center", va="center", zorder=4)
+    graph.set(aspect="equal", xlim=(-1.45, 1.45), ylim=(-1.45, 1.45))
+    graph.axis("off")
+    path = hexagon_swings(discount, 2).path[42:]
+    best = 1.0 / (1.0 - discount)
+    for s in range(6):
+        ax.step(
+            np.arange(len(path)),
+            path[:, s] / best + 1.25 * (5 - s),
+            where="post",
+            color=style_of("ce").colour,
+            linewidth=1.5,
+        )
+        ax.axhline(1.25 * (5 - s), color=GREY, linewidth=0.6)
+    ax.set(xlabel="update within the round", yticks=1.25 * np.arange(6)[::-1] + 0.5)
+    ax.set_yticklabels([f"$v_t({s})$" for s in range(6)])
+    ax.set_xticks(range(0, 43, 7))
     return fig

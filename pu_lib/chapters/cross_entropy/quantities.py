@@ -25,7 +25,6 @@ If the weights are constant in time and every state is updated, CE converges for
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -106,6 +105,36 @@ def lack_bound(discount: float, lead: float, spread: float) -> float:
 def exponent_threshold(window: int, states: int, actions: int, lack: float) -> Any:
     """Return the exponent of the excess bound above which CE with constant weights converges."""
     return log((window + 1) * states * (actions - 1) / lack)
+
+
+@formula
+def detour_lead(discount: Any) -> Any:
+    """Return the lead on the hexagon of the action that pays 0, for large weights."""
+    return (2 * discount - 1) / (1 - discount)
+
+
+@formula
+def return_lead(discount: Any) -> Any:
+    """Return the least lead on the hexagon of the actions that pay 1, for large weights."""
+    return 1 - discount**2
+
+
+@formula
+def lead_error(discount: Any, unit: Any) -> Any:
+    """Return a bound on how far a lead on the hexagon is from its limit for large weights."""
+    return 4 * exp(1 - unit) / (1 - discount) ** 2
+
+
+@formula
+def mixing_error(discount: Any, mixing: Any) -> Any:
+    """Return a bound on how much the bandits behind the hexagon change a lead."""
+    return 2 * mixing / (1 - discount) ** 2
+
+
+@formula
+def level_error(unit: Any) -> Any:
+    """Return a bound on how far a parameter on the hexagon is from its hardened level."""
+    return 24000 * unit * exp(1 - unit)
 
 
 # The cycle
@@ -355,67 +384,3 @@ def with_equal_weights(example: CycleExample = THREE_STATES) -> CycleExample:
         name=f"{example.name}, equal weights",
         phases=tuple(replace(phase, weight=Fraction(10)) for phase in example.phases),
     )
-
-
-# Another graph, at a discount just above one half
-
-
-class Swings(NamedTuple):
-    """A run of CE on the hexagon: its weights, and the range of the value of every state.
-
-    Attributes
-    ----------
-    weights : list of float
-        The weights of the updates, in their order.
-    margin : float
-        The least lead of a greedy action over the actions of the other kind.
-    lowest, highest : ndarray, shape (6,)
-        The smallest and the largest value of each state before an update.
-    """
-
-    weights: list[float]
-    margin: float
-    lowest: Floats
-    highest: Floats
-
-
-def hexagon_swings(discount: float, rounds: int, unit: float = 20.0) -> Swings:
-    """Run CE on six states whose values all rise to the optimum and fall to zero in every round.
-
-    A state (r, c), with r in {0, 1, 2} and c in {r, r + 1} modulo 3, has three actions. The first
-    one pays 0 and leads to the other state of the same c, and two equal ones pay 1 and lead to the
-    other state of the same r. Ties between these two are broken by the schedule.
-
-    Raises a `ValueError` if an action of the schedule is not greedy.
-    """
-    states = [(r, c % 3) for r in range(3) for c in (r, r + 1)]
-    same_r = [next(i for i, x in enumerate(states) if x != s and x[0] == s[0]) for s in states]
-    same_c = [next(i for i, x in enumerate(states) if x != s and x[1] == s[1]) for s in states]
-    successors = np.stack([same_c, same_r, same_r], axis=1)
-    mdp = DeterministicMDP(np.tile([0.0, 1.0, 1.0], (6, 1)), successors, np.full(6, 3), discount)
-    start = np.tile([-unit, 0.0, -14.0 * unit], (6, 1))
-    theta, weights, seen, margin = start.copy(), [], [], math.inf
-
-    def update(state: int, greedy: int, weight: float) -> None:
-        nonlocal margin
-        value = mdp.values(theta[np.newaxis])[0]
-        q = mdp.rewards[state] + discount * value[successors[state]]
-        lead = (q[1] - q[0]) * (1.0 if greedy else -1.0)
-        if lead <= 0.0:
-            raise ValueError(f"discount: action {greedy} is not greedy at state {state}.")
-        margin = min(margin, float(lead))
-        weights.append(weight)
-        seen.append(value)
-        theta[state] += weight * (np.eye(3)[greedy] - softmax(theta[state]))
-
-    for _ in range(rounds):
-        for s in range(6):
-            others = (same_r[s], same_c[same_r[s]])
-            update(s, 2, theta[s, 1] - theta[s, 2])
-            for x in others:  # the error: the first action comes out on top
-                update(x, 2, theta[x, 1] - theta[x, 0] + unit)
-            update(s, 0, theta[s, 2] - start[s, 2])
-            for x in others:
-                update(x, 1, (unit + theta[x, 0] - theta[x, 1]) / 2.0)
-            update(s, 1, theta[s, 0] - start[s, 0])
-    return Swings(weights, margin, np.min(seen, axis=0), np.max(seen, axis=0))

@@ -6,17 +6,20 @@ are tested on random draws and by differential evolution.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from flint import arb
 
+from pu_lib.chapters.monotonicity.approximate import erring_chain
 from pu_lib.chapters.monotonicity.certified import certified_changes, certified_step
 from pu_lib.chapters.monotonicity.quantities import (
     ROUNDING,
     escort_safe_weight,
     improving_states,
+    long_run_gap,
     mass_gained,
     mdp_with_equal_actions,
     mdp_with_values,
@@ -24,6 +27,7 @@ from pu_lib.chapters.monotonicity.quantities import (
     small_mdp,
     step_advantage,
     value_change,
+    value_loss,
     worst_drop_any,
     worst_drop_three,
 )
@@ -441,3 +445,102 @@ def these_updates_are_monotone(
             found, max(decrease, 0.0), 0, tolerance=ROUNDING, limit=ZERO,
             at={"update": f"pg-es, p = {p:g}", "weight": "up to its limit"},
         )  # fmt: skip
+
+
+# Approximate values
+
+
+@check(
+    "book:mce-approximate",
+    wrong={
+        "CE in place of MCE": {"update": "ce"},
+        "nine tenths of the loss": {"factor": 0.9},
+        "nine tenths of the change at two actions": {"weight_factor": 0.45},
+    },
+)
+def approximate_values_cost_mce_little(
+    compare: Recorder, update: str = "mce", factor: float = 1.0, weight_factor: float = 1.0
+) -> None:
+    """A step of MCE with values that are off by eps loses at most 2 eps times what it moves.
+
+    The last instances are two actions whose values are off by eps in opposite directions.
+    """
+    rng, chosen = np.random.default_rng(0), as_update(update)
+    for draw in range(2000):
+        n = int(rng.integers(2, 6))
+        theta, q = 3.0 * rng.standard_normal(n), rng.random(n)
+        weight, eps = 10.0 ** rng.uniform(-2, 2), 10.0 ** rng.uniform(-3, 0)
+        given = q + eps * rng.choice([-1.0, 1.0], n)
+        pi, new = softmax(theta), chosen.policy(chosen.step(theta, given, weight))
+        moved = float(np.abs(new - pi).sum() / 2)
+        at = {"draw": draw}
+        compare.at_most(
+            "loss", float((pi - new) @ q), 2 * eps * factor * moved + ROUNDING,
+            limit="2ε times the change of the policy", at=at,
+        )  # fmt: skip
+        span = weight_factor * n / (n - 1) * weight
+        compare.at_most(
+            "change of the policy", moved, math.tanh(span / 4) + ROUNDING,
+            limit="tanh(cw/4)", at=at,
+        )  # fmt: skip
+    for weight in (0.01, 0.1, 1.0, 3.0):
+        for p in np.linspace(0.01, 0.5, 100):
+            theta, q = np.log([p, 1 - p]), np.array([-1.0, 1.0])
+            new = chosen.policy(chosen.step(theta, np.array([1e-13, 0.0]), weight))
+            moved = float(new[0] - p)
+            where = {"weight": weight, "p": float(p)}
+            compare.at_most(
+                "loss", float(new @ -q + (1 - 2 * p)), 2 * factor * moved + ROUNDING,
+                limit="2ε times the change of the policy", at=where,
+            )  # fmt: skip
+            compare.at_most(
+                "change of the policy", moved, math.tanh(weight_factor * weight / 2) + ROUNDING,
+                limit="tanh(cw/4)", at=where,
+            )  # fmt: skip
+    for draw in range(200):
+        mdp = small_mdp(rng)
+        theta, eps = 2.0 * rng.standard_normal(mdp.rewards.shape), 10.0 ** rng.uniform(-2, 0)
+        weight = 10.0 ** rng.uniform(-1, 1)
+        now = mdp.evaluate(softmax(theta))
+        given = now.q + eps * rng.choice([-1.0, 1.0], now.q.shape)
+        new = chosen.policy(chosen.step(theta, given, weight))
+        moved = float(np.abs(new - softmax(theta)).sum(axis=1).max() / 2)
+        compare.at_most(
+            "fall of a value", float((now.v - mdp.evaluate(new).v).max()),
+            factor * value_loss(eps, moved, mdp.discount) + ROUNDING, at={"process": draw},
+        )  # fmt: skip
+
+
+@check(
+    "book:approximate-gap",
+    wrong={
+        "a limit of 2ε/(1-γ)": {"refuted": False},
+        "values that are off by 0.49": {"error": "0.49"},
+        "parameters that differ by 1, far from certain": {"lead": 1},
+    },
+)
+def errors_in_the_values_add_up(
+    compare: Recorder, lead: int = 100, refuted: bool = True, error: str = "1/2"
+) -> None:
+    """On the chain MCE with approximate values returns to a gap of more than 2 eps / (1 - gamma).
+
+    A period is run in balls. The error of the values is measured: the actions of the schedule are
+    greedy for some values that are off by no more.
+    """
+    for text in ("1/10", "1/2", "9/10", "99/100"):
+        for n_states in (2, 3, 10, 40):
+            discount, at = Fraction(text), {"discount": text, "states": n_states}
+            with precision(512):
+                run = erring_chain(discount, n_states, lead)
+                allowed = ball(error) + ball("1e-30")
+                compare.at_most("error of the values", run.error, allowed, limit="1/2", at=at)
+                plain = 2 * run.error / (1 - ball(discount))
+                compare.at_most(
+                    "distance to the initial parameters after a period", run.drift, ball("1e-30"),
+                    limit="$10^{-30}$", at=at,
+                )  # fmt: skip
+                limit = long_run_gap(n_states, ball(1) / 2, ball(discount)) - ball("1e-20")
+                if refuted:
+                    compare.at_least("gap once a period", run.gap, limit, at=at)
+                else:
+                    compare.at_most("gap once a period", run.gap, plain, at=at)

@@ -51,6 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float
+from pu_lib.claims.formulas import formula
 from pu_lib.domains import random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.parametrizations import unchecked_softmax
@@ -356,3 +357,15 @@ def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
     pull = np.where(loss > 0, p * np.where(modulus > 0, modulus, 1.0) ** (p - 2) * loss, 0.0)
     with np.errstate(divide="ignore"):
         return np.asarray(scale**2 * (2 * np.sum(modulus**p, axis=-1) / pull.max(axis=-1)))
+
+
+@formula
+def value_loss(eps: Any, moved: Any, discount: Any) -> Any:
+    """Return what a step with values that are off by eps can cost, by how much the policy moves."""
+    return 2 * eps * moved / (1 - discount)
+
+
+@formula
+def long_run_gap(n: int, eps: Any, discount: Any) -> Any:
+    """Return the gap to which MCE returns on the chain with n states, as policies get certain."""
+    return 2 * eps * (1 - discount**n) / (1 - discount) ** 2

@@ -273,3 +273,17 @@ def di_steps(rewards: Sequence[Fraction | int], weight: Fraction) -> int:
         kernels.di(theta, theta, rewards, best, weight, n)
         steps += 1
     return steps
+
+
+def overshoot(theta: Floats, p: float, weight: float) -> Floats:
+    r"""Return y of the proof on PG-ES for two arms with the gap 1: a step takes x to x (1 - y).
+
+    `theta` has the parameters r of the better arm and x of the other one, along the last axis.
+    """
+    r, x = np.abs(theta[..., 0]), np.abs(theta[..., 1])
+    return np.asarray(weight * p * x ** (p - 2) * r**p / (r**p + x**p) ** 2)
+
+
+def overshoot_map(y: Any, p: Any) -> Any:
+    r"""Return :math:`y\,|1-y|^{p-2}`, the limit of the next overshoot as :math:`x/r\to0`."""
+    return y * abs(1 - y) ** (p - 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, product, repeat
@@ -14,12 +15,13 @@ from pu_lib.chapters.function_approximation.quantities import NEURD, compatible_
 from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.stochastic_updates.quantities import GAMBLE, THREE, Law, mean_step
 from pu_lib.chapters.table1.quantities import COLUMNS, measure
-from pu_lib.chapters.unlearning.quantities import count
+from pu_lib.chapters.unlearning.quantities import count, steps_to_half
+from pu_lib.chapters.what_came_after import later
 from pu_lib.chapters.what_came_after import quantities as after
 from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.exact import Number, exact
 from pu_lib.trajectories import follow
-from pu_lib.updates import JUDGED, UPDATES, Update, as_update
+from pu_lib.updates import JUDGED, UPDATES, Update, as_update, softmax
 
 ETAS = ("1/1000", "1/3", "1", "7/2", "100")
 NS = (1, 2, 3, 10, 57, 300)
@@ -325,3 +327,151 @@ def found_falls_do_not_last(compare: Recorder, lasting: bool = False) -> None:
         quantity = f"fall at the last horizon, seed {restart['seed']}"
         relation = compare.at_least if lasting else compare.at_most
         relation(quantity, last["drawdown"], 0.1, limit="0.1", at={**at, **more})
+
+
+# Updates and measures of later papers
+
+
+@check(
+    "after:mirror-ascent",
+    wrong={
+        "as fast as it learns": {"ratio": 1.0},
+        "NPG's step in its place": {"natural": True},
+    },
+)
+def mirror_ascent_unlearns_more_slowly_than_it_learns(
+    compare: Recorder, ratio: float | None = None, natural: bool = False
+) -> None:
+    """SPMA undoes n steps in about n times log(1 - w) / log(1 + w), within the bounds."""
+    for weight, n in product((0.1, 0.3, 0.5, 0.9), (1, 10, 50, 200)):
+        found = n if natural else later.spma_count(n, weight)
+        at = {"weight": weight, "n": n}
+        learnt = n * (-math.log1p(-weight) if ratio is None else ratio * math.log1p(weight))
+        least = (learnt - 1 / (1 - weight)) / math.log1p(weight)
+        compare.at_least("updates to undo n", found, least, limit="the lower bound", at=at)
+        compare.at_most(
+            "updates to undo n", found, after.spma_bound(learnt, weight),
+            limit="the upper bound", at=at,
+        )  # fmt: skip
+    for weight in (0.1, 0.5, 0.9):
+        pi = np.array([0.5, 0.5])
+        for t in range(1, 100):
+            pi = later.mirror_ascent_step(pi, [1.0, 0.0], weight)
+            compare.at_most(
+                "probability of the worse action", math.log(pi[1]),
+                math.log(0.5) + t * math.log1p(-weight / 2) + 1e-9,
+                in_logs=True, limit="(1-w/2)^t/2", at={"weight": weight, "t": t},
+            )  # fmt: skip
+    compare.report(updates=later.spma_count(200, 0.5))
+
+
+@check(
+    "after:one-policy",
+    wrong={
+        "a baseline that is too low": {"baseline": -1.0},
+        "the policy's own value as the baseline": {"baseline": math.nan},
+    },
+)
+def biased_baselines_leave_corners(compare: Recorder, baseline: float = 1.0) -> None:
+    """From one policy a baseline of 1 needs about as many steps as NPG, not as many as PG-SM."""
+    for odds in (9, 99, 999, 9999):
+        p, at = odds / (odds + 1), {"odds": odds}
+        own, natural = later.biased_steps_to_half(p, math.nan), steps_to_half("npg", p)
+        compare.equal("steps with the policy's value", own, steps_to_half("pg-sm", p),
+                      limit="those of PG-SM", at=at)  # fmt: skip
+        compare.equal("steps of NPG", natural, math.ceil(math.log(odds) - 1e-9),
+                      limit="log of the odds, rounded up", at=at)  # fmt: skip
+        compare.require(baseline > 0, "With a baseline below both values no step helps.")
+        biased = later.biased_steps_to_half(p, baseline)
+        compare.at_least("steps with the biased baseline", biased, math.log(odds),
+                         limit="log of the odds", at=at)  # fmt: skip
+        compare.at_most("steps with the biased baseline", biased, 2 * math.log(odds) + 1,
+                        limit="twice that and 1", at=at)  # fmt: skip
+
+
+@check(
+    "after:backwards",
+    wrong={"all states at once": {"at_once": True}, "from a worse start": {"start": 0.6}},
+)
+def a_row_trained_backwards_takes_h_steps(
+    compare: Recorder, at_once: bool = False, start: float = 0.5
+) -> None:
+    """Trained one after the other, last state first, each state flips in one step."""
+    for name, weight in product(JUDGED, ("1/10", "1", "10")):
+        update = as_update(name)
+        for states in (1, 2, 5, 8):
+            at = {"update": name, "weight": weight, "states": states}
+            if at_once:
+                total: float = domino(states, name, weight)
+            else:
+                total = 0
+                for _ in range(states):  # the successor has flipped, so that q = (0, 1)
+                    theta = update.parameters([start, 1.0 - start])
+                    while update.policy(theta)[1] <= 0.5 and total < 100:
+                        theta = update.step(theta, [0.0, 1.0], float(exact(weight)))
+                        total += 1
+            compare.equal("steps", total, states, limit="h", at=at)
+
+
+@check(
+    "after:entropy",
+    wrong={
+        "the slope of NPG for PG-SM": {"swapped": {"pg-sm": "npg"}},
+        "the slope of CE for MCE": {"swapped": {"mce": "ce"}},
+    },
+)
+def entropy_changes_by_a_covariance(
+    compare: Recorder, swapped: Mapping[str, str] | None = None
+) -> None:
+    """The entropy changes by minus w times the covariance, up to terms of order w^2."""
+    rng = np.random.default_rng(0)
+    for draw in range(50):
+        n = int(rng.integers(2, 6))
+        pi, q = softmax(rng.standard_normal(n)), rng.standard_normal(n)
+        for name in (*JUDGED, "spma"):
+            slope = later.entropy_slope((swapped or {}).get(name, name), pi, q)
+            for weight in (1e-3, 1e-4):
+                change = later.entropy(later.policy_after(name, pi, q, weight)) - later.entropy(pi)
+                compare.at_most(
+                    "distance to the first order over $w^2$",
+                    abs(change - weight * slope) / weight**2, 200,
+                    limit="200", at={"draw": draw, "update": name, "weight": weight},
+                )  # fmt: skip
+
+
+@check(
+    "after:divergences",
+    wrong={
+        "the value without entropy": {"temperature_factor": 0.0},
+        "forward in place of reverse": {"forward": True},
+    },
+)
+def forward_divergence_may_lower_the_value(
+    compare: Recorder, temperature_factor: float = 1.0, forward: bool = False
+) -> None:
+    """A smaller reverse divergence is a larger regularised value; a smaller forward one may not be.
+
+    The example for the forward divergence is the paper's step of CE from (10, 0, 0).
+    """
+    rng = np.random.default_rng(0)
+    for draw in range(1000):
+        n, tau = int(rng.integers(2, 6)), float(10 ** rng.uniform(-1, 1))
+        q = rng.standard_normal(n)
+        target = softmax(q / tau)
+        values, divergences = [], []
+        for pi in softmax(2.0 * rng.standard_normal((2, n))):
+            values.append(float(pi @ q) + temperature_factor * tau * later.entropy(pi))
+            divergences.append(later.kl(target, pi) if forward else later.kl(pi, target))
+        compare.equal(
+            "gain of the regularised value", values[1] - values[0],
+            tau * (divergences[0] - divergences[1]), tolerance=1e-9,
+            limit="temperature times the fall of the divergence", at={"draw": draw},
+        )  # fmt: skip
+    theta, q = np.array([10.0, 0.0, 0.0]), np.array([0.99, 1.0, 0.0])
+    before, greedy = softmax(theta), np.array([0.0, 1.0, 0.0])
+    for weight in (0.1, 0.5, 1.0):
+        after_step = softmax(UPDATES["ce"].step(theta, q, weight))
+        at = {"weight of CE": weight}
+        compare.true("the forward divergence falls",
+                     later.kl(greedy, after_step) < later.kl(greedy, before), at=at)  # fmt: skip
+        compare.true("the value falls", after_step @ q < before @ q, at=at)
