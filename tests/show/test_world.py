@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from pu_lib.domains import chain, from_gymnasium, random_mdp
 from pu_lib.mdp import FiniteMDP
@@ -17,6 +18,9 @@ from pu_lib.updates import UPDATES, softmax
 
 Call = Callable[[list[list[Any]]], Any]
 Settings = dict[str, Any]
+
+TWO: tuple[Any, ...] = ([[0.0, 1.0], [2.0, 0.0]], [1.0, 0.0], 0.5)
+"""Rewards, initial probabilities and discount of a process with two states and two actions."""
 
 KINDS = "....xGTS"
 
@@ -199,6 +203,7 @@ def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
         chain(10),
         random_mdp(0, 12, 3),
         FiniteMDP([[[1.0], [1.0]]], [[-1.5e-7, 0.1 + 0.2]], [1.0], 0.1),
+        FiniteMDP(scipy.sparse.csr_array([[0.3, 0.7], [0, 1], [1, 0], [0.5, 0.5]]), *TWO),
     ],
 )
 def test_text_of_a_process_gives_the_process_back(live: Call, process: FiniteMDP) -> None:
@@ -219,12 +224,29 @@ def test_processes_too_large_for_the_page_raise() -> None:
         FiniteMDP(dense, np.zeros((100, 2)), np.eye(100)[0], 0.5).to_world()
 
 
+def one_state(**values: str) -> str:
+    """Return the JSON text of a process with one state and one action, with other values."""
+    usual = {"transitions": "[[[1]]]", "rewards": "[[0]]", "initial": "[1]", "discount": "0.5"}
+    return "{" + ", ".join(f'"{key}": {value}' for key, value in (usual | values).items()) + "}"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"transitions": [[[1.0]]]', "not a NumPy archive that can be read"),
-        ('{"transitions": [[[1.0]]]}', "lacks discount, initial, rewards"),
-        ('{"transitions": [[[0.5]]], "rewards": [[0]], "initial": [1], "discount": 0.5}', "sum to"),
+        ('{"transitions": [[[1.0]]]', "can be read .Expecting"),
+        ("{" + "[" * 100_000, "can be read"),
+        ('{"rewards": ' + "[" * 100_000, "can be read .its lists are nested too deeply"),
+        ('{"transitions": [[[1.0]]]}', "the file lacks discount, initial, rewards"),
+        (one_state(rewards="[[NaN]]"), "NaN is no number in JSON"),
+        (one_state(rewards="[[-Infinity]]"), "-Infinity is no number in JSON"),
+        (one_state(rewards="[[1e999]]"), "rewards"),
+        (one_state(rewards="[[0], [0, 1]]"), "rewards: the lists have different lengths"),
+        (one_state(rewards='[["1"]]'), "rewards: expected numbers or lists of numbers"),
+        (one_state(discount="null"), "discount: expected numbers or lists of numbers, got None"),
+        (one_state(discount='{"a": 1}'), "discount: expected numbers or lists of numbers"),
+        (one_state(transitions="[[[0.5]]]"), "sum to"),
+        (one_state(name='"mine"'), "name: expected numbers"),
+        (one_state(gamma="0.5"), "the file has gamma, where only"),
     ],
 )
 def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
