@@ -43,7 +43,11 @@ function render({ model, el }) {
   const numbers = html("div", { class: "pu-live-scroll", role: "region", "aria-label": "Policies in the selected state", tabindex: "0" });
   const curves = svg("svg", { "aria-hidden": "true" });
   const plot = html("div", {}, curves);
-  const kept = html("textarea", { class: "pu-live-text", readonly: "", rows: "8", "aria-label": "The copied text", hidden: true });
+  const { box: copied, copy } = copier((text) => { words.textContent = text; });
+  const address = addressOf(get("address"));
+  // The text of a world begins with "world=", its part of the address with the name of the figure.
+  const partOf = (text) => text.replace(/^world(?==)/, get("address"));
+  const worldIn = (part) => part?.replace(/^[^=]*/, "world") ?? null;
 
   // Settings
 
@@ -57,7 +61,7 @@ function render({ model, el }) {
 
   function save() {
     const text = writeWorld(settings);
-    address.write(text);
+    address.write(partOf(text));
     if (get("world") !== text) put({ world: text });
   }
 
@@ -450,17 +454,6 @@ function render({ model, el }) {
 
   // What is kept
 
-  function copy(text, what) {
-    const fallback = () => {
-      Object.assign(kept, { hidden: false, value: text });
-      kept.focus();
-      kept.select();
-      words.textContent = `The ${what} is in the field below; copy it from there.`;
-    };
-    if (!navigator.clipboard) fallback();
-    else navigator.clipboard.writeText(text).then(() => { words.textContent = `The ${what} is copied.`; }, fallback);
-  }
-
   function download(text, file) {
     const link = html("a", { href: URL.createObjectURL(new Blob([text])), download: file });
     link.click();
@@ -468,7 +461,7 @@ function render({ model, el }) {
   }
 
   const keep = html("div", { class: "pu-live-bar" },
-    button("Copy link", () => copy(address.link(writeWorld(settings)), "link"), "pu-live-small"),
+    button("Copy link", () => copy(address.link(partOf(writeWorld(settings))), "link"), "pu-live-small"),
     button("Copy as Python", () => copy(pythonOf(settings), "code"), "pu-live-small"),
     button("Download JSON", () => download(jsonOf(worldNow()), "world.json"), "pu-live-small"),
     button("Download curves", () => download(csvOf(lanes, now), "curves.csv"), "pu-live-small"));
@@ -478,7 +471,7 @@ function render({ model, el }) {
     part("settings", html("div", { class: "pu-live-bar" }, ...boxes.map(({ row }) => row)), setting),
     part("ask", asked),
     html("div", { class: "pu-live-bar" }, play, single, again, speed, time.row),
-    words, board, plot, numbers, part("keep", keep, kept));
+    words, board, plot, numbers, part("keep", keep, copied));
 
   function open(text) {
     try {
@@ -490,9 +483,9 @@ function render({ model, el }) {
     refresh();
   }
 
-  open(address.read("world=") ?? get("world"));
+  open(worldIn(address.read()) ?? get("world"));
   window.addEventListener("hashchange", () => {
-    const text = address.read("world=");
+    const text = worldIn(address.read());
     if (text !== null && text !== writeWorld(settings)) open(text);
   });
   model.on("change:world", () => { if (get("world") !== writeWorld(settings)) open(get("world")); });

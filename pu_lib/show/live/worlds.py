@@ -71,6 +71,7 @@ class BuildWorld(Live):
         returns it for a process of your own. Actions of the reader change it.
     """
 
+    kept = traitlets.Dict({}, read_only=True).tag(sync=True)  # `world` is in the address as a whole
     _esm = module("plot", "world", "world_picture", "build_world")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
