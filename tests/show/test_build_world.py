@@ -88,6 +88,7 @@ def test_graph_is_edited_by_table(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     page.get_by_role("button", name="New graph").press("Enter")
     page.get_by_role("button", name="Add a state").press("Enter")
+    page.get_by_role("combobox", name="state", exact=True).select_option("s0")
     leads = page.get_by_role("textbox", name="a0 leads to")
     leads.fill("s1 30 %, s2 60 %")
     leads.press("Enter")
@@ -108,6 +109,7 @@ def test_graph_is_drawn_by_pointer(open_figure: OpenFigure) -> None:
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + 8)
     drag(page, "state s0", "state s2")
     assert "move=2_0_" in address_of(page)
+    assert "ask=" not in page.url  # the task was that of the preset
     page.get_by_role("combobox", name="lead").select_option("there as well")
     drag(page, "state s0", "state s1")
     assert "move=2*0.5,1*0.5_0_" in address_of(page)
@@ -217,7 +219,7 @@ def test_guess_of_a_story_is_judged(
     assert "Make a guess" not in caption(page)
     page.get_by_role("button", name="Play").press("Enter")
     assert f"Not quite: you guessed “{wrong}”. " in caption(page)
-    assert ("than DI" if right == "DI" else "towards the trap") in caption(page)
+    assert ("keep their length" if right == "DI" else "towards the trap") in caption(page)
     group.get_by_role("radio", name=right, exact=True).press("Space")
     assert f"Your guess, “{right}”, was right." in caption(page)
 
@@ -278,6 +280,21 @@ def test_flip_while_playing_goes_on_from_what_was_learnt(open_figure: OpenFigure
     page.get_by_role("button", name="Pause").press("Enter")
     assert "after the reward changed" in caption(page)
     assert page.get_by_role("button", name="row 5, column 5: goal, reward -1").count() == 1
+
+
+def test_text_of_a_process_opens_it(open_figure: OpenFigure) -> None:
+    figure = BuildWorld()
+    assert re.fullmatch(
+        r"world(-\d+)?", figure.address
+    )  # the number counts figures of this process
+    text = chain(5).to_world().replace("world=", f"{figure.address}=")
+    page = open_figure(figure, address=text)
+    assert address_of(page).split("#")[1] == f"{text}"
+    assert page.get_by_role("button", name="state s4, end").count() == 1
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=S.G")
+    assert page.get_by_role("button", name="row 1, column 3: goal").count() == 1
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=?")
+    assert "a cell “?”" in page.get_by_role("alert").inner_text()
 
 
 def test_downloaded_file_is_the_process(open_figure: OpenFigure, tmp_path: Any) -> None:

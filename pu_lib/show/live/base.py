@@ -7,14 +7,14 @@ import pathlib
 import re
 import sys
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any
 
 import anywidget
 import traitlets
 
 from pu_lib.updates import PAPER, UPDATES, label_of, style_of
 
-__all__ = ["Kept", "Live", "Policy", "module"]
+__all__ = ["Kept", "Live", "Policy", "module", "numbered"]
 
 _HERE = pathlib.Path(__file__).parent
 
@@ -29,6 +29,15 @@ def module(*names: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in texts)
 
 
+_FIGURES: Counter[str] = Counter()
+
+
+def numbered(name: str) -> str:
+    """Return a name for a figure in the address, with a number from the second of the name on."""
+    _FIGURES[name] += 1
+    return name if _FIGURES[name] == 1 else f"{name}-{_FIGURES[name]}"
+
+
 class Kept(anywidget.AnyWidget):
     """A figure whose settings the page keeps in its address, after ``#``.
 
@@ -40,18 +49,13 @@ class Kept(anywidget.AnyWidget):
         The settings, each with the rule that a value from an address must satisfy.
     """
 
-    _figures: ClassVar[Counter[str]] = Counter()
-
     address = traitlets.Unicode(read_only=True).tag(sync=True)
     kept = traitlets.Dict(read_only=True).tag(sync=True)
 
     @traitlets.default("address")
     def _name(self) -> str:
         """Return the name of the class, as "take-turns", with a number from the second one on."""
-        name = re.sub(r"(?<=.)(?=[A-Z])", "-", type(self).__name__).lower()
-        Kept._figures[name] += 1
-        number = Kept._figures[name]
-        return name if number == 1 else f"{name}-{number}"
+        return numbered(re.sub(r"(?<=.)(?=[A-Z])", "-", type(self).__name__).lower())
 
     @traitlets.default("kept")
     def _rules(self) -> dict[str, dict[str, Any]]:

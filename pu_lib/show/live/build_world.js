@@ -323,7 +323,7 @@ function render({ model, el }) {
         }))),
       terminal[place] ? "" : html("div", { class: "pu-live-scroll" }, html("table", {},
         html("thead", {}, html("tr", {}, ...["action", "leads to", "reward", "remove"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows))),
-      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]} in ${states[place]}`),
+      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`),
       html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), dropped, button("Add an action", grow, "pu-live-small")),
       fraction01("discount", "discount", 0.99));
     return graphBoard(world, place, action, { select: choose, connect, add, remove });
@@ -345,10 +345,15 @@ function render({ model, el }) {
     heard.textContent = "Undone.";
     refresh();
   });
-  const clear = button("Clear", () => edit(settings.world.kind === "grid"
+  // Another world: without the changes and the task of the old one.
+  const anew = (world, said) => attempt(() => {
+    place = 0;
+    begin({ ...settings, world, run: { ...settings.run, changes: [], from: null }, ask: noTask() });
+  }, said);
+  const clear = button("Clear", () => anew(settings.world.kind === "grid"
     ? { ...settings.world, name: "", rows: settings.world.rows.map((row) => ".".repeat(row.length)), pays: settings.world.pays.map(() => 0) }
-    : NEW_GRAPH));
-  const graph = button("New graph", () => { place = 0; edit(NEW_GRAPH); });
+    : NEW_GRAPH, "Cleared."));
+  const graph = button("New graph", () => anew(NEW_GRAPH, "A new graph with two states."));
 
   const names = shown(model);
   const boxes = names.map((name) => {

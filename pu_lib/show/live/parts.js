@@ -320,7 +320,7 @@ function addressOf(name) {
       page.parts.set(name, text);
       page.waiting ??= setTimeout(put, Math.max(0, page.last + PAUSE - performance.now()));
     },
-    link: (text) => `${window.location.href.split("#")[0]}${text && "#"}${text}`,
+    link: (text) => `${window.location.href.split("#")[0]}#${text}`,
   };
 }
 
@@ -390,7 +390,7 @@ const kept = (render, fits = () => true) => ({
 
     const told = html("span", { class: "pu-live-key", role: "status" });
     const { box, copy } = copier((words) => { told.textContent = words; });
-    const link = button("Copy link", () => copy(address.link(text()), "link to these settings"), "pu-live-small");
+    const link = button("Copy link", () => copy(address.link(text() || `${model.get("address")}=1`), "link to these settings"), "pu-live-small");
     el.querySelector(".pu-live").append(html("div", { class: "pu-live-bar pu-live-keep" }, link, told), box);
     rules.forEach(([key]) => model.on(`change:${key}`, () => address.write(text())));
     window.addEventListener("hashchange", () => {

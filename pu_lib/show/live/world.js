@@ -223,7 +223,7 @@ export function normalised(best, performance) {
 }
 
 // The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), until
-// each state prefers an optimal action (`states`; 0 for terminal states), and until all of them do
+// each state has an optimal action as its likeliest (`states`; 0 for terminal states), and until all of them do
 // together (`right`); null if t steps do not reach it.
 export function recovery({ path }, stages, t) {
   const { from, mdp, best } = stageAt(stages, t);
@@ -238,7 +238,8 @@ export function recovery({ path }, stages, t) {
     if (back === null && normalised(best, performance) >= 0.95) back = k - from;
     let all = true;
     policies.forEach((pi, s) => {
-      const prefers = mdp.terminal[s] || among[s][greedy(pi)];
+      const most = (wanted) => Math.max(0, ...pi.filter((_, a) => among[s][a] === wanted));
+      const prefers = mdp.terminal[s] || most(true) > most(false) + 1e-12; // equal by rounding is no choice
       if (prefers) states[s] ??= k - from;
       else all = false;
     });
@@ -282,7 +283,7 @@ const cut = (list, width) => Array.from({ length: list.length / width }, (_, s) 
 export const stateName = (s) => `s${s}`;
 export const actionName = (a) => `a${a}`;
 
-const noTask = () => ({ text: "", answer: "first", why: "" });
+export const noTask = () => ({ text: "", answer: "first", why: "" });
 
 // A task is { text, answer, why }: a question, the answer "first" or "last" of recovery(), and the reason.
 export function writeWorld({ world, run, hide = [], ask = noTask() }) {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import traitlets
 
 from pu_lib.domains import chain, cliff, random_mdp
-from pu_lib.show.live.base import Live, module
+from pu_lib.show.live.base import Live, module, numbered
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["PRESETS", "BuildWorld"]
 
 _ALL = ",".join(UPDATES)
+_WHY = "The+steps+of+DI+keep+their+length+as+a+choice+gets+certain,+and+those+of+the+others+shrink."
 _WELL = ",".join(map(repr, softmax([1.0, 3.0, 5.0]).tolist()))
 
 
@@ -39,12 +40,12 @@ PRESETS: dict[str, str] = {
         "world=1&grid=....G/.x.x./S...T/.x.x./....G&slip=0.1&pay=4*1,14*-1&discount=0.9"
         f"&run={_ALL}&eta=1&share=0.5&steps=160&then=60*4*0,60*24*1"
         "&ask=After+60+steps+the+goal+moves+to+the+other+corner.+Which+update+is+back+first?"
-        "&why=Near+certainty+all+other+updates+take+shorter+steps+than+DI."
+        f"&why={_WHY}"
     ),
     "The jumper": (
         f"{chain(10).to_world()}&actions=jump,walk&run={_ALL}&steps=640"
         "&ask=Jumping+pays+at+once,+walking+pays+more.+Which+update+is+the+first+at+95+%25?"
-        "&why=Near+certainty+all+other+updates+take+shorter+steps+than+DI."
+        f"&why={_WHY}"
     ),
     "The trap next to the prize": (
         f"world=1&graph=2*3&move=1_1_1___&pay=0*1,1*0.9,2*0.1&start=0&end=1&discount=0"
@@ -82,3 +83,8 @@ class BuildWorld(Live):
         sync=True
     )
     world = traitlets.Unicode(next(iter(PRESETS.values()))).tag(sync=True)
+
+    @traitlets.default("address")
+    def _name(self) -> str:
+        """Return the name with which the text of a world begins."""
+        return numbered("world")
