@@ -315,6 +315,18 @@ def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure) -> No
         page.evaluate("new Promise((done) => setTimeout(done, 100))")
 
 
+def test_world_is_printed_after_edits(open_figure: OpenFigure) -> None:
+    """What was drawn for an earlier run is not drawn again; errors fail in `open_figure`."""
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("checkbox", name="PG-SM").press("Space")
+    page.get_by_role("combobox", name="world").select_option("An empty grid")
+    page.get_by_role("button", name="Play").press("Enter")
+    before = page.locator(".pu-live-lanes svg").count()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".pu-live-lanes svg").count() == before == 2
+
+
 def test_play_can_be_paused(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld())
     time = page.get_by_role("slider", name="update t")

@@ -11,6 +11,7 @@ from pu_lib.show import live
 from pu_lib.show.live import BuildWorld, Dominoes, Kept, Price, RateLimit, TakeTurns
 from pu_lib.show.live.worlds import PRESETS
 from pu_lib.show.simplex_lab import SimplexLab
+from pu_lib.show.sweep_viewer import SweepViewer
 
 OpenFigure = Callable[..., Page]
 
@@ -64,7 +65,7 @@ def test_every_figure_has_settings() -> None:
 
 
 def test_settings_of_all_figures_on_a_page_survive_a_reload(open_figure: OpenFigure) -> None:
-    widgets = [figure() for figure in FIGURES]
+    widgets = [*(figure() for figure in FIGURES), SweepViewer.of()]
     page = open_figure(*widgets)
     assert parts(page) == {}  # nothing has been changed
     wanted = []

@@ -400,7 +400,9 @@ function render({ model, el }) {
     return [html("div", { class: "pu-live-bar" },
       select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) })),
       select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) })),
-      visits.row), start()];
+      visits.row), start(),
+    html("p", { class: "pu-live-key" }, `In each step the weight of a state is ${eta === 1 ? "" : `${eta} times `}${
+      share === 0 ? "1" : share === 1 ? "its expected discounted visits" : `(${share} × its expected discounted visits + ${Number((1 - share).toFixed(3))})`}.`)];
   };
 
   // Time
@@ -447,28 +449,25 @@ function render({ model, el }) {
   // Pictures
 
   const number = (x) => `${Number(x.toPrecision(4))}`;
-  let redraws = [];
-
-  function drawLanes() {
-    redraws = [];
-    board.replaceChildren(...lanes.map((one) => {
-      const told = html("span", { class: "pu-live-told" });
-      const picture = svg("svg", { "aria-hidden": "true" });
-      const room = html("div", {}, picture);
-      const box = html("div", { class: "pu-live-board", style: `--tone:${colours[one.name]}` },
-        html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[one.name], told), room);
-      const redraw = fit(room, (width) => drawWorld(picture, worldNow(), one.path[now], width));
-      redraws.push(() => {
-        const { back, right, states } = recovery(one, stages, now);
-        const open = stages[0].mdp.terminal.map((end, s) => (end ? null : s)).filter((s) => s !== null);
-        const there = open.filter((s) => states[s] !== null).length;
-        told.textContent = `${number(one.path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}, ${
-          right === null ? `${there} of ${open.length} states have been right` : `all states right after ${right}`}`;
-        redraw();
-      });
-      return box;
-    }));
-  }
+  // A board for each update, made once: what watches its width stays for good.
+  const boards = Object.fromEntries(names.map((name) => {
+    const told = html("span", { class: "pu-live-told" });
+    const picture = svg("svg", { "aria-hidden": "true" });
+    const room = html("div", {}, picture);
+    const box = html("div", { class: "pu-live-board", style: `--tone:${colours[name]}` },
+      html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[name], told), room);
+    const current = () => lanes.find((one) => one.name === name);
+    const redraw = fit(room, (width) => { if (current()) drawWorld(picture, worldNow(), current().path[now], width); });
+    const update = () => {
+      const { back, right, states } = recovery(current(), stages, now);
+      const open = [...stages[0].mdp.terminal.keys()].filter((s) => !stages[0].mdp.terminal[s]);
+      const there = open.filter((s) => states[s] !== null).length;
+      told.textContent = `${number(current().path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}, ${
+        right === null ? `${there} of ${open.length} states have been right` : `all states right after ${right}`}`;
+      redraw();
+    };
+    return [name, { box, update }];
+  }));
 
   const drawCurves = fit(plot, (width) => {
     if (!lanes.length) return;
@@ -533,7 +532,7 @@ function render({ model, el }) {
     lanes.forEach((one) => one.go(t));
     now = t;
     time.set(t);
-    redraws.forEach((redraw) => redraw());
+    lanes.forEach(({ name }) => boards[name].update());
     drawCurves();
     tell();
     say();
@@ -567,7 +566,7 @@ function render({ model, el }) {
       asked.replaceChildren(question_ ? question_.box : "");
     }
     el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
-    drawLanes();
+    board.replaceChildren(...lanes.map(({ name }) => boards[name].box));
     show(now);
     if (playing && !held) editorAnew();
     save();

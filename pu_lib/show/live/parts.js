@@ -391,7 +391,7 @@ const kept = (render, fits = () => true) => ({
     const told = html("span", { class: "pu-live-key", role: "status" });
     const { box, copy } = copier((words) => { told.textContent = words; });
     const link = button("Copy link", () => copy(address.link(text() || `${model.get("address")}=1`), "link to these settings"), "pu-live-small");
-    el.querySelector(".pu-live").append(html("div", { class: "pu-live-bar pu-live-keep" }, link, told), box);
+    el.firstElementChild.append(html("div", { class: "pu-live-bar pu-live-keep" }, link, told), box);
     rules.forEach(([key]) => model.on(`change:${key}`, () => address.write(text())));
     window.addEventListener("hashchange", () => {
       const part = address.read();
