@@ -200,7 +200,7 @@ function render({ model, el }) {
   function rewardSlider(at, name) {
     const value = payAt(worldNow(), at);
     const most = Math.max(2, Math.ceil(Math.abs(value)));
-    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(6))}`, () => {});
+    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(3))}`, () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", `pay ${at}`);
     input.addEventListener("input", () => { // the editor is not drawn anew until the slider is released

@@ -66,7 +66,7 @@ PRESETS: dict[str, str] = {
 
 
 class BuildWorld(Live):
-    """A process that the reader draws, learnt by up to six updates side by side.
+    """A process that the reader draws, learnt by the updates side by side.
 
     Attributes
     ----------
