@@ -503,7 +503,12 @@ class FiniteMDP:
         """
         try:
             arrays = read_json(path)
-            if arrays is None:
+        except _UNREADABLE as error:
+            raise ValueError(f"{path}: not a file of numbers that can be read ({error}).") from None
+        try:
+            if arrays is not None:
+                _require_names(path, set(arrays), "file")
+            else:
                 with np.load(path, allow_pickle=False) as archive:
                     names = set(archive.files)
                     headers = {name: _read_header(archive, name) for name in names & _KNOWN}
@@ -874,16 +879,16 @@ class _BadContentError(Exception):
     """Raised if the names or headers of an archive do not describe a process."""
 
 
-def _require_names(path: str | PathLike[str], names: set[str]) -> None:
-    """Raise an error unless an archive has the arrays of a process and no others."""
+def _require_names(path: str | PathLike[str], names: set[str], kind: str = "archive") -> None:
+    """Raise an error unless an archive or a file has the arrays of a process and no others."""
     sparse = "transitions" not in names and names >= set(_CSR_ARRAYS)
     known = _KNOWN - {"transitions"} if sparse else set(_ARRAYS)
     missing = known.intersection(_ARRAYS) - names - {"terminal"}
     if missing:
-        raise _BadContentError(f"{path}: the archive lacks {', '.join(sorted(missing))}.")
+        raise _BadContentError(f"{path}: the {kind} lacks {', '.join(sorted(missing))}.")
     if names - known:
         raise _BadContentError(
-            f"{path}: the archive has {', '.join(sorted(names - known))}, where only "
+            f"{path}: the {kind} has {', '.join(sorted(names - known))}, where only "
             f"{', '.join(_ARRAYS)} are expected."
         )
 

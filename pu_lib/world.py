@@ -77,9 +77,35 @@ def _number(value: float) -> str:
 
 
 def read_json(path: str | PathLike[str]) -> dict[str, Any] | None:
-    """Return the arrays in a JSON file, or None if the file does not begin like a JSON object."""
+    """Return the arrays in a JSON file, or None if the file does not begin like a JSON object.
+
+    Raises
+    ------
+    ValueError
+        If the text is no JSON, or a value is no array of numbers or of truth values.
+    """
     with Path(path).open("rb") as file:
         if not file.read(64).lstrip().startswith(b"{"):
             return None
-    found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-    return found
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("its lists are nested too deeply") from None
+    return {name: _array(name, value) for name, value in found.items()}
+
+
+def _refuse(constant: str) -> None:
+    """Raise an error for NaN, Infinity and -Infinity, which Python reads but JSON does not have."""
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+def _array(name: str, value: Any) -> NDArray[Any]:
+    """Return a number, or nested lists of numbers or truth values, as an array."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: the lists have different lengths") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected numbers or lists of numbers, got {str(value)[:60]}")
+    return array

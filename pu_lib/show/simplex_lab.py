@@ -106,7 +106,7 @@ class SimplexLab(Live):
     shade = traitlets.Enum(("none", "value", "drop", "well"), START["shade"]).tag(sync=True)
     subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
     shown = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES)).tag(sync=True)
-    dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
+    dashes = traitlets.Dict(dict(DASHES), read_only=True).tag(sync=True)
     presets = traitlets.List([list(pair) for pair in PRESETS.items()], read_only=True).tag(
         sync=True
     )

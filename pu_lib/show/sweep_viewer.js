@@ -164,4 +164,4 @@ function render({ model, el }) {
   refresh();
 }
 
-export default { render };
+export default kept(render);

@@ -10,10 +10,10 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-import anywidget
 import traitlets
 
 from pu_lib.experiments.results import PANELS, STATISTICS, Curves, Results, committed
+from pu_lib.show.live import Kept, module
 from pu_lib.show.simplex_lab import DASHES
 from pu_lib.updates import PAPER, label_of, style_of
 
@@ -57,7 +57,7 @@ def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
     return found
 
 
-class SweepViewer(anywidget.AnyWidget):
+class SweepViewer(Kept):
     """The viewer as a widget; its traits store the reader's choices.
 
     Attributes
@@ -72,7 +72,7 @@ class SweepViewer(anywidget.AnyWidget):
         The data of the panels, from `panel_data`.
     """
 
-    _esm = _HERE / "sweep_viewer.js"
+    _esm = module("../sweep_viewer")
     _css = _HERE / "sweep_viewer.css"
 
     panel = traitlets.Unicode().tag(sync=True)
@@ -83,6 +83,15 @@ class SweepViewer(anywidget.AnyWidget):
     labels = traitlets.Dict({name: label_of(name) for name in PAPER}).tag(sync=True)
     colours = traitlets.Dict({name: style_of(name).colour for name in PAPER}).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES)).tag(sync=True)
+
+    @traitlets.default("kept")
+    def _choices(self) -> dict[str, dict[str, Any]]:
+        """Return the rules of the reader's choices."""
+        return {
+            "panel": {"values": list(self.panels)},
+            "statistic": {"values": list(STATISTICS)},
+            "shown": {"each": {"values": list(PAPER)}, "least": 0, "most": len(PAPER)},
+        }
 
     @classmethod
     def of(cls, results: Results | None = None) -> SweepViewer:

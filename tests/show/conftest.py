@@ -10,9 +10,8 @@ from playwright.sync_api import Browser, Page
 
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">
-<title>A figure</title>
-<style>%s</style><main><h1>A figure</h1><div id="box"></div></main>
-<script type="module">
+<title>A figure</title><style>%s</style><main><h1>A figure</h1></main>%s"""
+FIGURE = """<script type="module">
 %s
 const state = %s;
 const listeners = {};
@@ -25,7 +24,10 @@ const model = {
   save_changes() {},
   on: (event, act) => (listeners[event] ??= []).push(act),
 };
-render({ model, el: document.getElementById("box") });
+(window.models ??= []).push(model);
+const el = document.createElement("div");
+document.querySelector("main").append(el);
+figure.render({ model, el });
 </script>"""
 DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """Two frames: a figure measures its width in the first and is drawn in the second."""
@@ -50,7 +52,7 @@ def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
             faults.append(message.text)
 
     def request(sent: Any) -> None:
-        if sent.url != file.as_uri():
+        if sent.url.split("#")[0] != file.as_uri():
             faults.append(sent.url)
 
     listeners = {
@@ -59,18 +61,24 @@ def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         "request": request,
     }
 
-    def open_page(
-        widget: Any,
-        width: int = 800,
-        reduced_motion: Literal["no-preference", "reduce"] = "no-preference",
-    ) -> Page:
+    def script(widget: Any) -> str:
         hidden = ("_esm", "_css")
         shown = {key: value for key, value in widget.get_state().items() if key not in hidden}
-        state = json.dumps(shown, default=lambda _: None)
-        file.write_text(PAGE % (widget._css, widget._esm, state), encoding="utf-8")
+        module = widget._esm.replace("export default", "const figure =")
+        return FIGURE % (module, json.dumps(shown, default=lambda _: None))
+
+    def open_page(
+        *widgets: Any,
+        width: int = 800,
+        reduced_motion: Literal["no-preference", "reduce"] = "no-preference",
+        address: str = "",
+    ) -> Page:
+        scripts = "".join(map(script, widgets))
+        file.write_text(PAGE % (widgets[0]._css, scripts), encoding="utf-8")
         tab.set_viewport_size({"width": width, "height": 844})
         tab.emulate_media(reduced_motion=reduced_motion)
-        tab.goto(file.as_uri())
+        tab.goto("about:blank")  # an address that differs after # only does not load the page
+        tab.goto(f"{file.as_uri()}{address and '#'}{address}")
         tab.wait_for_selector(".pu-live-words:not(:empty)")
         tab.evaluate(DRAWN)
         return tab

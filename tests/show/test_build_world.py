@@ -1,6 +1,7 @@
 """The figure *Build a world* in a browser: by keyboard, at three widths, light and dark."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,12 @@ DARK = """:root { --pst-color-text-base: #ced6dd; --pst-color-text-muted: #9ca4a
 --pst-color-background: #14181e; --pst-color-border: #48566b; --pst-color-primary: #83bce6; }
 body { background: #14181e; color: #ced6dd; }"""
 """The colours of the book's theme in dark mode."""
+
+
+def address_of(page: Page) -> str:
+    """Return the address after its last change, which may be 300 milliseconds late."""
+    page.evaluate("new Promise((done) => setTimeout(done, 350))")
+    return page.url
 
 
 def caption(page: Page) -> str:
@@ -54,15 +61,15 @@ def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure
     page.get_by_role("button", name="row 1, column 2: wall").press("ArrowDown")
     page.get_by_role("button", name="row 2, column 2: empty").press("t")
     assert page.get_by_role("button", name="row 2, column 2: trap, reward -1").count() == 1
-    address = page.url
+    address = address_of(page)
     assert "grid=.x.../.T.../" in address
     page.reload()
     assert page.get_by_role("button", name="row 1, column 2: wall").count() == 1
-    assert page.url == address
+    assert address_of(page) == address
     page.get_by_role("combobox", name="columns").select_option("3")
-    assert "grid=.x./.T./.../.../S..&" in page.url
+    assert "grid=.x./.T./.../.../S..&" in address_of(page)
     page.get_by_role("button", name="Undo").press("Enter")
-    assert page.url == address
+    assert address_of(page) == address
 
 
 def test_reward_changed_after_learning_keeps_what_was_learnt(open_figure: OpenFigure) -> None:
@@ -72,7 +79,7 @@ def test_reward_changed_after_learning_keeps_what_was_learnt(open_figure: OpenFi
         page.get_by_role("button", name="Step").press("Enter")
     before = page.locator(".pu-live-scroll").inner_text()
     page.get_by_role("button", name="Flip its sign").press("Enter")
-    assert "then=3*24*-1" in page.url
+    assert "then=3*24*-1" in address_of(page)
     assert page.locator(".pu-live-scroll").inner_text() == before
     assert "0 updates after the reward changed" in caption(page)
 
@@ -81,6 +88,7 @@ def test_graph_is_edited_by_table(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     page.get_by_role("button", name="New graph").press("Enter")
     page.get_by_role("button", name="Add a state").press("Enter")
+    page.get_by_role("combobox", name="state", exact=True).select_option("s0")
     leads = page.get_by_role("textbox", name="a0 leads to")
     leads.fill("s1 30 %, s2 60 %")
     leads.press("Enter")
@@ -88,17 +96,205 @@ def test_graph_is_edited_by_table(open_figure: OpenFigure) -> None:
     leads = page.get_by_role("textbox", name="a0 leads to")
     leads.fill("s1 30 %, s2 70 %")
     leads.press("Enter")
-    assert "move=1*0.3,2*0.7_0_" in page.url
+    assert "move=1*0.3,2*0.7_0_" in address_of(page)
     assert page.get_by_role("alert").inner_text() == ""
 
 
+def test_graph_is_drawn_by_pointer(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("button", name="New graph").click()
+    board = page.get_by_role("group", name="The graph")
+    box = board.bounding_box()
+    assert box
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + 8)
+    drag(page, "state s0", "state s2")
+    assert "move=2_0_" in address_of(page)
+    assert "ask=" not in page.url  # the task was that of the preset
+    page.get_by_role("combobox", name="lead").select_option("there as well")
+    drag(page, "state s0", "state s1")
+    assert "move=2*0.5,1*0.5_0_" in address_of(page)
+    assert page.get_by_role("textbox", name="a0 leads to").input_value() == "s2 50 %, s1 50 %"
+    page.get_by_role("combobox", name="a drag makes").select_option("a1")
+    drag(page, "state s2", "state s0")
+    assert "_2_2,0" not in page.url
+    assert "_2_2*0.5,0*0.5&" in address_of(page)
+    assert "a1 in s2 leads to s2 and s0" in page.get_by_role("status").first.inner_text()
+
+
+def drag(page: Page, start: str, end: str) -> None:
+    """Drag from one state of the graph to another."""
+    for i, name in enumerate((start, end)):
+        box = page.get_by_role("button", name=name).bounding_box()
+        assert box
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
+        (page.mouse.up if i else page.mouse.down)()
+
+
+def fill(page: Page, field: str, text: str) -> None:
+    box = page.get_by_role("textbox", name=field, exact=True)
+    box.fill(text)
+    box.press("Enter")
+
+
+def test_states_and_actions_are_named_and_removed_by_keyboard(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("button", name="New graph").press("Enter")
+    alert = page.get_by_role("alert")
+    fill(page, "name of the state", "room 1")
+    fill(page, "name of action 1", "go")
+    fill(page, "go leads to", "s1 20 %, room 1 80 %")
+    assert alert.inner_text() == ""
+    text = address_of(page)
+    assert "states=room+1,s1&actions=go,a1" in text
+    assert "move=1*0.2,0*0.8_0_" in text
+    for name, message in (("s1", "already a state “s1”"), ("a, b", "without commas")):
+        fill(page, "name of the state", name)
+        assert message in alert.inner_text()
+    page.get_by_role("button", name="Add an action").press("Enter")
+    page.get_by_role("button", name="remove the action a1").press("Enter")
+    assert "actions=go,a2" in address_of(page)
+    page.get_by_role("button", name="state room 1").press("ArrowRight")
+    page.get_by_role("button", name="state s1").press("Delete")
+    assert "graph=1*2&move=0_0&" in address_of(page)
+    assert page.get_by_role("button", name="Remove this state").is_disabled()
+    for _ in range(3):
+        page.get_by_role("button", name="Undo").press("Enter")
+    assert address_of(page) == text
+
+
+def test_reward_acts_while_the_slider_is_dragged(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("button", name="row 5, column 5: goal").click()
+    page.get_by_role("slider", name="update t").press("PageUp")
+    learnt = page.locator(".pu-live-scroll").last.inner_text()
+    control = page.get_by_role("slider", name="reward of the cell")
+    box = control.bounding_box()
+    assert box
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.75 * box["width"], middle)
+    page.mouse.down()
+    for share in (0.6, 0.4, 0.3):
+        page.mouse.move(box["x"] + share * box["width"], middle)
+    assert "0 updates after the reward changed" in caption(page)  # the button is still down
+    page.mouse.up()
+    changes = re.findall(r"then=[^&]*", address_of(page))
+    assert [change.count("*") for change in changes] == [2]  # one change for the whole drag
+    assert page.locator(".pu-live-scroll").last.inner_text() == learnt
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert "then=" not in address_of(page)
+
+
+def test_run_starts_from_what_was_learnt(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("button", name="Play").press("Enter")
+    board = page.locator(".pu-live-scroll").last
+    learnt = board.get_by_role("row").nth(2).inner_text().split("\t")[1:5]  # of MCE
+    page.get_by_role("combobox", name="start from").select_option("mce")
+    assert page.get_by_role("combobox", name="start from").input_value() == "learnt"
+    assert "After 0 updates: 95 %" in caption(page)
+    for row in (1, 2):
+        assert board.get_by_role("row").nth(row).inner_text().split("\t")[1:5] == learnt
+    address = address_of(page)
+    page.reload()
+    assert address_of(page) == address
+    page.get_by_role("combobox", name="start from").select_option("uniform")
+    assert "from=" not in address_of(page)
+
+
+@pytest.mark.parametrize(
+    ("story", "wrong", "right"),
+    [
+        ("A reward that moves", "CE", "DI"),
+        ("The jumper", "MCE", "DI"),
+        ("The trap next to the prize", "NPG", "PG-SM"),
+    ],
+)
+def test_guess_of_a_story_is_judged(
+    open_figure: OpenFigure, story: str, wrong: str, right: str
+) -> None:
+    page = open_figure(BuildWorld(world=PRESETS[story]), reduced_motion="reduce")
+    assert "Make a guess, then press Play" in caption(page)
+    group = page.locator("[data-part=ask]")
+    group.get_by_role("radio", name=wrong, exact=True).press("Space")
+    assert "Make a guess" not in caption(page)
+    page.get_by_role("button", name="Play").press("Enter")
+    assert f"Not quite: you guessed “{wrong}”. " in caption(page)
+    assert ("keep their length" if right == "DI" else "towards the trap") in caption(page)
+    group.get_by_role("radio", name=right, exact=True).press("Space")
+    assert f"Your guess, “{right}”, was right." in caption(page)
+
+
 def test_teacher_hides_parts_and_asks(open_figure: OpenFigure) -> None:
-    text = f"{chain(5).to_world()}&hide=edit,presets&ask=Who+is+first?"
+    text = f"{chain(5).to_world()}&hide=edit,presets&ask=Who+is+first?&why=Because+of+me."
     page = open_figure(BuildWorld(world=text), reduced_motion="reduce")
     assert not page.get_by_role("button", name="Clear").is_visible()
-    page.get_by_role("radio", name="MCE").press("Space")
+    assert page.get_by_role("button", name="Copy link").is_visible()
+    page.get_by_role("radio", name="PG-SM").press("Space")
     page.get_by_role("button", name="Play").press("Enter")
-    assert "You guessed MCE" in caption(page)
+    assert "Not quite: you guessed “PG-SM”. Because of me." in caption(page)
+
+
+def touch(page: Page, *points: tuple[float, float]) -> None:
+    """Touch the first point, move over the others, and lift the finger."""
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    for i, (x, y) in enumerate(points):
+        kind = "touchMove" if i else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    session.detach()
+
+
+def middle(page: Page, name: str) -> tuple[float, float]:
+    """Return the middle of a button on the screen."""
+    button = page.get_by_role("button", name=name)
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_grid_and_graph_are_drawn_by_touch(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), width=390)
+    page.get_by_role("combobox", name="a click makes").select_option("wall")
+    touch(page, middle(page, "row 2, column 2"))
+    assert page.get_by_role("button", name="row 2, column 2: wall").count() == 1
+    touch(page, middle(page, "New graph"))
+    touch(page, middle(page, "Add a state"))
+    page.get_by_role("button", name="state s0").scroll_into_view_if_needed()
+    start, end = middle(page, "state s0"), middle(page, "state s2")
+    half = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
+    touch(page, start, half, end)
+    assert "move=2_0_" in address_of(page)
+
+
+def test_flip_while_playing_goes_on_from_what_was_learnt(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]))
+    page.get_by_role("button", name="row 5, column 5: goal").click()
+    time = page.get_by_role("slider", name="update t")
+    page.get_by_role("button", name="Play").press("Enter")
+    page.wait_for_function("(slider) => slider.value > 2", arg=time.element_handle())
+    page.get_by_role("button", name="Flip its sign").press("Enter")
+    page.wait_for_function("() => location.hash.includes('then=')")
+    page.get_by_role("button", name="Pause").press("Enter")
+    assert "after the reward changed" in caption(page)
+    assert page.get_by_role("button", name="row 5, column 5: goal, reward -1").count() == 1
+
+
+def test_text_of_a_process_opens_it(open_figure: OpenFigure) -> None:
+    figure = BuildWorld()
+    assert re.fullmatch(
+        r"world(-\d+)?", figure.address
+    )  # the number counts figures of this process
+    text = chain(5).to_world().replace("world=", f"{figure.address}=")
+    page = open_figure(figure, address=text)
+    assert address_of(page).split("#")[1] == f"{text}"
+    assert page.get_by_role("button", name="state s4, end").count() == 1
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=S.G")
+    assert page.get_by_role("button", name="row 1, column 3: goal").count() == 1
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=?")
+    assert "a cell “?”" in page.get_by_role("alert").inner_text()
 
 
 def test_downloaded_file_is_the_process(open_figure: OpenFigure, tmp_path: Any) -> None:
@@ -117,6 +313,18 @@ def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure) -> No
         page = open_figure(BuildWorld(world=PRESETS[name]), width=200)
         page.set_viewport_size({"width": 120, "height": 844})
         page.evaluate("new Promise((done) => setTimeout(done, 100))")
+
+
+def test_world_is_printed_after_edits(open_figure: OpenFigure) -> None:
+    """What was drawn for an earlier run is not drawn again; errors fail in `open_figure`."""
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("checkbox", name="PG-SM").press("Space")
+    page.get_by_role("combobox", name="world").select_option("An empty grid")
+    page.get_by_role("button", name="Play").press("Enter")
+    before = page.locator(".pu-live-lanes svg").count()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".pu-live-lanes svg").count() == before == 2
 
 
 def test_play_can_be_paused(open_figure: OpenFigure) -> None:

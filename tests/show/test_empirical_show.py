@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 from dataclasses import replace
-from importlib import resources
 
 import numpy as np
 import pytest
@@ -161,8 +160,7 @@ def viewer(tmp_path_factory, node):
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("viewer")
-    source = resources.files("pu_lib.show") / "sweep_viewer.js"
-    (folder / "viewer.mjs").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "viewer.mjs").write_text(SweepViewer._esm, encoding="utf-8")
     (folder / "run.mjs").write_text(
         'import { readFileSync } from "node:fs"; import * as v from "./viewer.mjs";'
         "const cases = JSON.parse(readFileSync(0));"

@@ -33,6 +33,7 @@ from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.live import (
     AtTheWall,
+    BuildWorld,
     ChainPlay,
     ChangeOfMind,
     Counterexample,
@@ -71,6 +72,7 @@ FIGURES = (
     TsallisFamily,
     FittedDirect,
     TakeTurns,
+    BuildWorld,
 )
 
 Call = Callable[[list[list[Any]]], Any]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from pu_lib.domains import chain, from_gymnasium, random_mdp
 from pu_lib.mdp import FiniteMDP
@@ -17,6 +18,9 @@ from pu_lib.updates import UPDATES, softmax
 
 Call = Callable[[list[list[Any]]], Any]
 Settings = dict[str, Any]
+
+TWO: tuple[Any, ...] = ([[0.0, 1.0], [2.0, 0.0]], [1.0, 0.0], 0.5)
+"""Rewards, initial probabilities and discount of a process with two states and two actions."""
 
 KINDS = "....xGTS"
 
@@ -68,18 +72,27 @@ def random_settings(seed: int) -> Settings:
     n_actions = 4 if grid else len(world["actions"])
     places = len(world["pays"]) if grid else len(world["pays"]) * n_actions
     steps = np.sort(rng.integers(1, 30, size=seed % 3))
+    n_states = (
+        sum(kind != "x" for row in world["rows"] for kind in row) if grid else places // n_actions
+    )
+    policies = rng.dirichlet(np.full(n_actions, 5.0), size=max(n_states, 2)).tolist()
+    start = [None, None, policies if n_states > 1 else None, policies[0]]
     return {
         "world": world,
         "run": {
             "updates": list(UPDATES),
             "eta": float(10 ** rng.uniform(-1, 0.5)),
             "share": float(rng.choice([0, 1, 0.9, 0.5])),
-            "from": rng.dirichlet(np.full(n_actions, 5.0)).tolist() if seed % 4 == 3 else None,
+            "from": start[seed % 4],
             "steps": 30,
             "changes": [[int(t), int(rng.integers(places)), float(rng.normal())] for t in steps],
         },
         "hide": ["edit"] if seed % 5 == 0 else [],
-        "ask": "Which is back first?" if seed % 7 == 0 else "",
+        "ask": {
+            "text": "Which is back first?" if seed % 7 == 0 else "",
+            "answer": "last" if seed % 3 == 0 else "first",
+            "why": "Because 100 % & more." if seed % 7 == 0 else "",
+        },
     }
 
 
@@ -155,6 +168,15 @@ def test_whole_runs_on_the_chain_agree_with_the_library(live: Call, name: str) -
     expected = run(chain(8), name, 100, weighting=mixture(0.5))
     performance = [entry["performance"] for entry in lane["path"]]
     np.testing.assert_allclose(performance, expected.performance, rtol=1e-10)
+    best = chain(8).optimal().require().q
+    wrong = best < best.max(axis=1, keepdims=True) - 1e-9
+    right = np.where(wrong, 0.0, expected.policies).max(axis=2)
+    prefers = right > np.where(wrong, expected.policies, 0.0).max(axis=2) + 1e-12
+    for s, steps in enumerate(lane["states"]):
+        found = np.flatnonzero(prefers[:, s])
+        assert steps == (int(found[0]) if len(found) else None)
+    together = np.flatnonzero(prefers.all(axis=1))
+    assert lane["right"] == (int(together[0]) if len(together) else None)
     above = [chain(8).normalised_performance(pi) >= 0.95 for pi in expected.policies]
     assert lane["back"] == (above.index(True) if any(above) else None)
 
@@ -199,6 +221,7 @@ def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
         chain(10),
         random_mdp(0, 12, 3),
         FiniteMDP([[[1.0], [1.0]]], [[-1.5e-7, 0.1 + 0.2]], [1.0], 0.1),
+        FiniteMDP(scipy.sparse.csr_array([[0.3, 0.7], [0, 1], [1, 0], [0.5, 0.5]]), *TWO),
     ],
 )
 def test_text_of_a_process_gives_the_process_back(live: Call, process: FiniteMDP) -> None:
@@ -219,12 +242,29 @@ def test_processes_too_large_for_the_page_raise() -> None:
         FiniteMDP(dense, np.zeros((100, 2)), np.eye(100)[0], 0.5).to_world()
 
 
+def one_state(**values: str) -> str:
+    """Return the JSON text of a process with one state and one action, with other values."""
+    usual = {"transitions": "[[[1]]]", "rewards": "[[0]]", "initial": "[1]", "discount": "0.5"}
+    return "{" + ", ".join(f'"{key}": {value}' for key, value in (usual | values).items()) + "}"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"transitions": [[[1.0]]]', "not a NumPy archive that can be read"),
-        ('{"transitions": [[[1.0]]]}', "lacks discount, initial, rewards"),
-        ('{"transitions": [[[0.5]]], "rewards": [[0]], "initial": [1], "discount": 0.5}', "sum to"),
+        ('{"transitions": [[[1.0]]]', "can be read .Expecting"),
+        ("{" + "[" * 100_000, "can be read"),
+        ('{"rewards": ' + "[" * 100_000, "can be read .its lists are nested too deeply"),
+        ('{"transitions": [[[1.0]]]}', "the file lacks discount, initial, rewards"),
+        (one_state(rewards="[[NaN]]"), "NaN is no number in JSON"),
+        (one_state(rewards="[[-Infinity]]"), "-Infinity is no number in JSON"),
+        (one_state(rewards="[[1e999]]"), "rewards"),
+        (one_state(rewards="[[0], [0, 1]]"), "rewards: the lists have different lengths"),
+        (one_state(rewards='[["1"]]'), "rewards: expected numbers or lists of numbers"),
+        (one_state(discount="null"), "discount: expected numbers or lists of numbers, got None"),
+        (one_state(discount='{"a": 1}'), "discount: expected numbers or lists of numbers"),
+        (one_state(transitions="[[[0.5]]]"), "sum to"),
+        (one_state(name='"mine"'), "name: expected numbers"),
+        (one_state(gamma="0.5"), "the file has gamma, where only"),
     ],
 )
 def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
@@ -249,6 +289,9 @@ def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
         ("world=1&grid=..&run=nope", "the update “nope”"),
         ("world=1&grid=..&eta=-1", "The step size is -1"),
         ("world=1&grid=..&from=1,0,0,0", "4 positive probabilities"),
+        ("world=1&grid=..&from=0.25,0.25,0.25,0.25/1,0,0,0", "4 positive probabilities"),
+        (f"world=1&grid=..&from={'0.25,0.25,0.25,0.25/' * 2}1", "has 3 states; the world has 2"),
+        ("world=1&grid=..&answer=middle", "it must be first or last"),
         ("world=1&grid=..&then=0*0*1", "A change of a reward"),
         ("world=1&grid=..&steps=1e9", "The number of steps is 1000000000"),
         ("world=1&graph=200*2", "up to 150 states"),
@@ -283,6 +326,40 @@ def test_trap_next_to_the_prize_is_a_gravity_well(live: Call) -> None:
     assert min(best["pg-sm"]) < best["pg-sm"][0] / 2
     assert min(best["mce"]) == best["mce"][0]
     assert best["mce"][9] > 0.5 > best["mce"][8]
+
+
+STORIES = {
+    "A reward that moves": ["di"],
+    "The jumper": ["di"],
+    "The trap next to the prize": ["pg-sm"],
+}
+"""The presets with a task, and the updates that answer it."""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: str) -> None:
+    """Run the code of the page, and count the steps from the last change to 95 %."""
+    [settings] = live([["readWorld", PRESETS[name]]])
+    [lanes] = live([["worldPaths", settings]])
+    [code] = live([["pythonOf", settings]])
+    found: dict[str, Any] = {}
+    exec(code, found)
+    last, begin = found["stages"][-1][1], sum(steps for steps, _ in found["stages"][:-1])
+    best, uniform = last.optimal().performance, last.uniform_performance
+    updates = settings["run"]["updates"]
+    for update, lane in zip(updates, lanes, strict=True):
+        share = (np.array(found["performance"][update][begin:]) - uniform) / (best - uniform)
+        if begin:  # the code has the performance before the change
+            share[0] = -np.inf if lane["back"] != 0 else share[0]
+        there = np.flatnonzero(share >= 0.95)
+        assert lane["back"] == (int(there[0]) if len(there) else None)
+    [answers] = live([["answersOf", settings["ask"], updates, [x["back"] for x in lanes]]])
+    if name in STORIES:
+        assert settings["ask"]["text"]
+        assert settings["ask"]["why"]
+        assert answers == STORIES[name]
+    else:
+        assert not settings["ask"]["text"]
 
 
 def test_six_lanes_of_a_large_grid_take_less_than_a_frame(live: Call) -> None:

@@ -9,7 +9,6 @@ import html
 import pathlib
 from dataclasses import dataclass
 
-import anywidget
 import traitlets
 
 from pu_lib.chapters.guide.quantities import Numbers, kept
@@ -241,7 +240,7 @@ def _recommendation_texts() -> dict[str, dict[str, str]]:
     }
 
 
-class Chooser(anywidget.AnyWidget):
+class Chooser(live.Kept):
     """Three questions and the recommendation for the reader's answers.
 
     Attributes

@@ -10,7 +10,7 @@ own files, so each formula is written only once.
 """
 
 from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry
-from pu_lib.show.live.base import Live, module
+from pu_lib.show.live.base import Kept, Live, module
 from pu_lib.show.live.chapters import (
     AtTheWall,
     ChainPlay,
@@ -38,6 +38,7 @@ __all__ = [
     "FadingWeights",
     "FittedDirect",
     "GravityWell",
+    "Kept",
     "Live",
     "Noise",
     "Price",

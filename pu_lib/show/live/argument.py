@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any, ClassVar
 
 import traitlets
@@ -11,8 +10,6 @@ from pu_lib.show.live.base import Live, Policy, module
 from pu_lib.updates import softmax
 
 __all__ = ["ChangeOfMind", "Noise", "Price", "Symmetry"]
-
-_NUMBERS = count(1)
 
 
 class ChangeOfMind(Live):
@@ -37,12 +34,6 @@ class ChangeOfMind(Live):
     schedule = traitlets.Enum(("constant", "inverse-sqrt"), "constant").tag(sync=True)
     sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
     most = traitlets.Int(MOST, read_only=True).tag(sync=True)
-    key = traitlets.Int(0).tag(sync=True)
-
-    @traitlets.default("key")
-    def _next_key(self) -> int:
-        """Return a unique number that separates the reader's guesses in different figures."""
-        return next(_NUMBERS)
 
 
 class Symmetry(Live):

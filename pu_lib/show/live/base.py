@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import pathlib
+import re
+import sys
+from collections import Counter
 from typing import Any
 
 import anywidget
@@ -11,7 +14,7 @@ import traitlets
 
 from pu_lib.updates import PAPER, UPDATES, label_of, style_of
 
-__all__ = ["Live", "Policy", "module"]
+__all__ = ["Kept", "Live", "Policy", "module", "numbered"]
 
 _HERE = pathlib.Path(__file__).parent
 
@@ -26,7 +29,66 @@ def module(*names: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in texts)
 
 
-class Live(anywidget.AnyWidget):
+_FIGURES: Counter[str] = Counter()
+
+
+def numbered(name: str) -> str:
+    """Return a name for a figure in the address, with a number from the second of the name on."""
+    _FIGURES[name] += 1
+    return name if _FIGURES[name] == 1 else f"{name}-{_FIGURES[name]}"
+
+
+class Kept(anywidget.AnyWidget):
+    """A figure whose settings the page keeps in its address, after ``#``.
+
+    Attributes
+    ----------
+    address : str
+        The name of the figure in the address, which no other figure of the notebook has.
+    kept : dict of str to dict
+        The settings, each with the rule that a value from an address must satisfy.
+    """
+
+    address = traitlets.Unicode(read_only=True).tag(sync=True)
+    kept = traitlets.Dict(read_only=True).tag(sync=True)
+
+    @traitlets.default("address")
+    def _name(self) -> str:
+        """Return the name of the class, as "take-turns", with a number from the second one on."""
+        return numbered(re.sub(r"(?<=.)(?=[A-Z])", "-", type(self).__name__).lower())
+
+    @traitlets.default("kept")
+    def _rules(self) -> dict[str, dict[str, Any]]:
+        """Return the rules of all traits that a figure adds and that can be set."""
+        return {
+            name: _rule(trait)
+            for name, trait in self.traits(sync=True).items()
+            if issubclass(trait.this_class, Kept)
+            and not trait.read_only
+            and not name.startswith("_")  # those of anywidget
+            and name not in Live.class_trait_names()
+        }
+
+
+def _rule(trait: Any) -> dict[str, Any]:
+    """Return what a value of a trait must satisfy, in the form that parts.js reads."""
+    none = {"none": True} if trait.allow_none else {}
+    if isinstance(trait, traitlets.Enum):
+        return {"values": list(trait.values or ())} | none
+    if isinstance(trait, traitlets.List):
+        most = None if trait._maxlen == sys.maxsize else trait._maxlen
+        rule = {"each": _rule(trait._trait), "least": trait._minlen, "most": most}
+        if isinstance(trait, Policy):
+            rule |= {"each": {"least": 0, "above": True}, "sum": 1}
+        return rule | none
+    bounds = {"least": trait.min, "most": trait.max}
+    whole = {"whole": True} if isinstance(trait, traitlets.Int) else {}
+    return (
+        {key: x for key, x in bounds.items() if x is not None and math.isfinite(x)} | whole | none
+    )
+
+
+class Live(Kept):
     """A live figure, with the names, labels and colours of its updates.
 
     Attributes

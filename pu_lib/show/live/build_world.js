@@ -12,6 +12,7 @@ const NEW_GRAPH = {
 // The next states that a reader writes: "s1" or "s1 50 %, s2 50 %". Raises what is wrong.
 function movesFrom(text, states) {
   return text.split(",").map((part) => {
+    if (states.includes(part.trim())) return [states.indexOf(part.trim()), 1];
     const [, name, share, percent] = part.trim().match(/^(.*?)(?:\s+([\d.]+)\s*(%?))?$/);
     const next = states.indexOf(name);
     if (next < 0) throw new Error(`There is no state “${name}”; the states are ${spoken(states)}.`);
@@ -19,8 +20,44 @@ function movesFrom(text, states) {
   });
 }
 
+// A name that no other state or action has.
+function unused(names, nameOf) {
+  let i = names.length;
+  while (names.includes(nameOf(i))) i += 1;
+  return nameOf(i);
+}
+
 const movesIn = (pairs, states) => pairs.map(([next, chance]) =>
   (chance === 1 ? states[next] : `${states[next]} ${Number((100 * chance).toPrecision(12))} %`)).join(", ");
+
+// The world without a state: what led there is divided among the other next states in proportion.
+function withoutState(world, gone) {
+  const rest = (list) => list.filter((_, s) => s !== gone);
+  const left = (s) => (s > gone ? s - 1 : s);
+  const moves = rest(world.moves.map((row, s) => row.map((pairs) => {
+    const kept_ = pairs.filter(([next]) => next !== gone);
+    const total = sum(kept_.map(([, chance]) => chance));
+    return kept_.length || world.terminal[s] ? kept_.map(([next, chance]) => [left(next), chance / total]) : [[left(s), 1]];
+  })));
+  const initial = rest(world.initial);
+  const total = sum(initial);
+  return {
+    ...world, moves, pays: rest(world.pays), terminal: rest(world.terminal), states: rest(world.states),
+    initial: initial.map((chance, s) => (total > 0 ? chance / total : s === 0 ? 1 : 0)),
+  };
+}
+
+const withoutAction = (world, gone) => {
+  const rest = (row) => row.filter((_, a) => a !== gone);
+  return { ...world, moves: world.moves.map(rest), pays: world.pays.map(rest), actions: rest(world.actions) };
+};
+
+// The names with another one at a place. Raises what is wrong with it.
+function renamed(names, at, name, what) {
+  if (name === "" || /[,%]/.test(name)) throw new Error(`A name of ${what} needs a letter or more, without commas and percent signs.`);
+  if (names.some((other, i) => other === name && i !== at)) throw new Error(`There is already ${what} “${name}”.`);
+  return names.with(at, name);
+}
 
 function render({ model, el }) {
   const { get, put } = attributes(model);
@@ -32,8 +69,11 @@ function render({ model, el }) {
   let tool = "select";
   let playing = null;
   const past = [];
+  let [action, adds] = [0, "0"]; // what a drag in the graph changes, and whether it adds a next state
+  let held = null; // the settings before a slider was dragged: its drag is undone as a whole
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const heard = html("p", { class: "pu-live-hidden", role: "status" }); // what changed, for screen readers
   const trouble = html("p", { class: "pu-live-trouble", role: "alert" });
   const part = (name, ...children) => html("div", { "data-part": name }, ...children);
   const editor = html("div", {});
@@ -43,7 +83,11 @@ function render({ model, el }) {
   const numbers = html("div", { class: "pu-live-scroll", role: "region", "aria-label": "Policies in the selected state", tabindex: "0" });
   const curves = svg("svg", { "aria-hidden": "true" });
   const plot = html("div", {}, curves);
-  const kept = html("textarea", { class: "pu-live-text", readonly: "", rows: "8", "aria-label": "The copied text", hidden: true });
+  const { box: copied, copy } = copier((text) => { words.textContent = text; });
+  const address = addressOf(get("address"));
+  // The text of a world begins with "world=", its part of the address with the name of the figure.
+  const partOf = (text) => text.replace(/^world(?==)/, get("address"));
+  const worldIn = (part) => part?.replace(/^[^=]*/, "world") ?? null;
 
   // Settings
 
@@ -57,30 +101,31 @@ function render({ model, el }) {
 
   function save() {
     const text = writeWorld(settings);
-    address.write(text);
+    address.write(partOf(text));
     if (get("world") !== text) put({ world: text });
   }
 
   // Do what `action` says about the settings, or say why it cannot be done.
-  function attempt(action) {
+  function attempt(change, said = "") {
     const before = settings && writeWorld(settings);
     try {
-      action();
+      change();
       trouble.textContent = "";
-      if (before && writeWorld(settings) !== before) past.push(before);
+      heard.textContent = said;
+      if (before && writeWorld(settings) !== before && !(held && past.at(-1) === held)) past.push(before);
     } catch (error) {
       trouble.textContent = error.message;
     }
     refresh();
   }
 
-  const edit = (world) => attempt(() => {
-    const places = world.kind === "grid" ? world.pays.length : world.pays.flat().length;
-    const same = nActions(world) === nActions(settings.world) && places === (settings.world.kind === "grid" ? settings.world.pays : settings.world.pays.flat()).length;
+  const shape = (world) => [world.kind, nActions(world), nStates(world), world.pays.length].join();
+  const edit = (world, said = "") => attempt(() => {
+    const same = shape(world) === shape(settings.world);
     const run = same ? settings.run : { ...settings.run, changes: [], from: null };
     begin({ ...settings, world, run });
-  });
-  const rerun = (changes) => attempt(() => begin({ ...settings, run: { ...settings.run, ...changes } }));
+  }, said);
+  const rerun = (changes, said = "") => attempt(() => begin({ ...settings, run: { ...settings.run, ...changes } }), said);
 
   // A reward at the start is one of the world; later it is a change, and what was learnt is kept.
   function pay(at, reward) {
@@ -91,7 +136,6 @@ function render({ model, el }) {
     attempt(() => {
       const changes = settings.run.changes.filter(([t, other]) => t < now || (t === now && other !== at));
       const next = { ...settings, run: { ...settings.run, changes: [...changes, [now, at, reward]] } };
-      halt();
       stages = stagesOf(next);
       settings = next;
       lanes.forEach((one) => one.change(stages, now));
@@ -114,19 +158,20 @@ function render({ model, el }) {
     if (kind === "S") letters.forEach((letter, i) => { if (letter === "S") letters[i] = "."; });
     letters[cell] = kind;
     const usual = { G: 1, T: -1 }[kind] ?? 0;
-    edit({ ...withPay(world, cell, usual), rows: world.rows.map((_, i) => letters.slice(i * width, (i + 1) * width).join("")) });
+    edit({ ...withPay(world, cell, usual), rows: world.rows.map((_, i) => letters.slice(i * width, (i + 1) * width).join("")) },
+      `${cellName(cell)} is now ${{ x: "a wall", G: "a goal", T: "a trap", S: "the start", ".": "empty" }[kind]}.`);
   }
 
   function resize(height, width) {
     const { rows, pays } = settings.world;
     const cells = Array.from({ length: height }, (_, i) => Array.from({ length: width }, (__, j) => [rows[i]?.[j] ?? ".", (rows[i]?.[j] && pays[i * rows[0].length + j]) || 0]));
-    edit({ ...settings.world, rows: cells.map((row) => row.map(([kind]) => kind).join("")), pays: cells.flat().map(([, value]) => value) });
+    edit({ ...settings.world, rows: cells.map((row) => row.map(([kind]) => kind).join("")), pays: cells.flat().map(([, value]) => value) }, `The grid has ${plural(height, "row")} and ${plural(width, "column")}.`);
   }
 
   function cells(world) {
     const width = world.rows[0].length;
     const grid = html("div", { class: "pu-live-cells", role: "group", "aria-label": "The grid. Arrow keys move; W, G, T, S and E make a wall, goal, trap, start or empty cell.", style: `--columns:${width}` });
-    world.pays.forEach((value, cell) => {
+    worldNow().pays.forEach((value, cell) => {
       const kind = kindAt(world, cell);
       const node = button({ x: "", G: "★", T: "✖", S: "S", ".": "" }[kind], () => {
         place = cell;
@@ -155,11 +200,23 @@ function render({ model, el }) {
   function rewardSlider(at, name) {
     const value = payAt(worldNow(), at);
     const most = Math.max(2, Math.ceil(Math.abs(value)));
-    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(6))}`, () => {});
+    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(3))}`, () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", `pay ${at}`);
-    input.addEventListener("change", () => pay(at, Number(input.value)));
-    const flip = button("Flip its sign", () => pay(at, -payAt(worldNow(), at)), "pu-live-small");
+    input.addEventListener("input", () => { // the editor is not drawn anew until the slider is released
+      halt();
+      held ??= writeWorld(settings);
+      pay(at, Number(input.value));
+    });
+    input.addEventListener("change", () => {
+      held = null;
+      refresh();
+    });
+    const flip = button("Flip its sign", () => {
+      const reward = -payAt(worldNow(), at);
+      pay(at, reward);
+      heard.textContent = `The reward is now ${reward}.`;
+    }, "pu-live-small");
     flip.setAttribute("data-key", `flip ${at}`);
     return html("div", { class: "pu-live-bar" }, one.row, flip);
   }
@@ -189,44 +246,87 @@ function render({ model, el }) {
   function graphEditor(world) {
     const { moves, states, actions, terminal } = world;
     const width = actions.length;
-    const set = (list, at, value) => list.map((x, i) => (i === at ? value : x));
+    if (action >= width) action = 0;
+    const connect = (s, next) => {
+      place = s;
+      if (terminal[s]) attempt(() => { throw new Error(`${states[s]} is an end: nothing is chosen there.`); });
+      else {
+        const before = adds === "1" ? moves[s][action].map(([other]) => other) : [];
+        const all = [...new Set([...before, next])];
+        edit({ ...world, moves: moves.with(s, moves[s].with(action, all.map((one) => [one, 1 / all.length]))) },
+          `${actions[action]} in ${states[s]} leads to ${spoken(all.map((one) => states[one]))}.`);
+      }
+    };
+    const choose = (s) => {
+      place = s;
+      refresh();
+      editor.querySelector(`[data-key="node ${s}"]`)?.focus();
+    };
+    const remove = (s) => {
+      if (moves.length < 2) return;
+      place = Math.max(0, s - 1);
+      edit(withoutState(world, s), `${states[s]} is removed.`);
+      editor.querySelector(`[data-key="node ${place}"]`)?.focus();
+    };
+    const add = () => {
+      place = moves.length;
+      edit({
+        ...world, moves: [...moves, actions.map(() => [[moves.length, 1]])], pays: [...world.pays, actions.map(() => 0)],
+        initial: [...world.initial, 0], terminal: [...terminal, false], states: [...states, unused(states, stateName)],
+      }, "A state is added.");
+    };
+    const grow = () => edit({
+      ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
+      actions: [...actions, unused(actions, actionName)],
+    }, "An action is added.");
     const field = (label, value, change) => {
       const input = html("input", { type: "text", "aria-label": label, "data-key": label, value });
       input.addEventListener("change", () => change(input.value.trim()));
       return input;
     };
-    const rows = actions.map((action, a) => {
-      const leads = field(`${action} leads to`, movesIn(moves[place][a], states), (text) => attempt(() => {
-        const next = { ...world, moves: set(moves, place, set(moves[place], a, movesFrom(text, states))) };
+    const shrink = (a) => {
+      const node = button("×", () => edit(withoutAction(world, a), `${actions[a]} is removed.`), "pu-live-small");
+      node.setAttribute("aria-label", `remove the action ${actions[a]}`);
+      node.disabled = width <= 2;
+      return node;
+    };
+    const rows = actions.map((name, a) => {
+      const leads = field(`${name} leads to`, movesIn(moves[place][a], states), (text) => attempt(() => {
+        const next = { ...world, moves: moves.with(place, moves[place].with(a, movesFrom(text, states))) };
         begin({ ...settings, world: next });
       }));
-      const paid = field(`reward of ${action}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
-      return html("tr", {}, html("th", { scope: "row" }, action), html("td", {}, leads), html("td", {}, paid));
+      const paid = field(`reward of ${name}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
+      const called = field(`name of action ${a + 1}`, name, (text) => attempt(() => {
+        begin({ ...settings, world: { ...world, actions: renamed(actions, a, text, "an action") } });
+      }));
+      return html("tr", {}, html("td", {}, called), html("td", {}, leads), html("td", {}, paid), html("td", {}, shrink(a)));
     });
     const tick = (name, on, change) => {
       const box = html("input", { type: "checkbox", checked: on, "data-key": name });
       box.addEventListener("change", () => change(box.checked));
       return html("label", { class: "pu-live-choice" }, box, name);
     };
-    const add = () => edit({
-      ...world, moves: [...moves, actions.map(() => [[moves.length, 1]])], pays: [...world.pays, actions.map(() => 0)],
-      initial: [...world.initial, 0], terminal: [...terminal, false], states: [...states, stateName(moves.length)],
-    });
-    const grow = () => edit({
-      ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
-      actions: [...actions, actionName(width)],
-    });
-    side.replaceChildren(
+    const dropped = button("Remove this state", () => remove(place), "pu-live-small");
+    dropped.disabled = moves.length < 2;
+    const called = field("name of the state", states[place], (text) => attempt(() => {
+      begin({ ...settings, world: { ...world, states: renamed(states, place, text, "a state") } });
+    }));
+    const drags = moves.length > MOST_DRAWN ? "" : html("div", { class: "pu-live-bar" },
+      select("a drag makes", actions.map((name, a) => [a, name]), action, (a) => { action = Number(a); refresh(); }),
+      select("lead", [["0", "there alone"], ["1", "there as well"]], adds, (value) => { adds = value; }));
+    side.replaceChildren(drags,
       html("div", { class: "pu-live-bar" },
-        select("state", states.map((name, s) => [s, name]), place, (s) => { place = Number(s); refresh(); }),
+        select("state", states.map((name, s) => [s, name]), place, (s) => { place = Number(s); refresh(); }), called,
         tick("start", world.initial[place] > 0, () => edit({ ...world, initial: world.initial.map((_, s) => (s === place ? 1 : 0)) })),
         tick("end", terminal[place], (on) => edit({
-          ...world, terminal: set(terminal, place, on), moves: set(moves, place, actions.map(() => (on ? [] : [[place, 1]]))), pays: set(world.pays, place, actions.map(() => 0)),
+          ...world, terminal: terminal.with(place, on), moves: moves.with(place, actions.map(() => (on ? [] : [[place, 1]]))), pays: world.pays.with(place, actions.map(() => 0)),
         }))),
-      terminal[place] ? "" : html("table", {}, html("thead", {}, html("tr", {}, ...["action", "leads to", "reward"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows)),
-      html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), button("Add an action", grow, "pu-live-small")),
+      terminal[place] ? "" : html("div", { class: "pu-live-scroll" }, html("table", {},
+        html("thead", {}, html("tr", {}, ...["action", "leads to", "reward", "remove"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows))),
+      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`),
+      html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), dropped, button("Add an action", grow, "pu-live-small")),
       fraction01("discount", "discount", 0.99));
-    return "";
+    return graphBoard(world, place, action, { select: choose, connect, add, remove });
   }
 
   // Controls
@@ -242,12 +342,18 @@ function render({ model, el }) {
     if (text === undefined) return;
     begin(readWorld(text));
     trouble.textContent = "";
+    heard.textContent = "Undone.";
     refresh();
   });
-  const clear = button("Clear", () => edit(settings.world.kind === "grid"
+  // Another world: without the changes and the task of the old one.
+  const anew = (world, said) => attempt(() => {
+    place = 0;
+    begin({ ...settings, world, run: { ...settings.run, changes: [], from: null }, ask: noTask() });
+  }, said);
+  const clear = button("Clear", () => anew(settings.world.kind === "grid"
     ? { ...settings.world, name: "", rows: settings.world.rows.map((row) => ".".repeat(row.length)), pays: settings.world.pays.map(() => 0) }
-    : NEW_GRAPH));
-  const graph = button("New graph", () => { place = 0; edit(NEW_GRAPH); });
+    : NEW_GRAPH, "Cleared."));
+  const graph = button("New graph", () => anew(NEW_GRAPH, "A new graph with two states."));
 
   const names = shown(model);
   const boxes = names.map((name) => {
@@ -264,7 +370,7 @@ function render({ model, el }) {
     const { from } = settings.run;
     const n = nActions(settings.world);
     const action = settings.world.kind === "grid" ? MOVES[0][0] : settings.world.actions[0];
-    const one = slider(`first policy: ${action}`, 0.01, 0.99, 0.01, from ? from[0] : 1 / n, (x) => x.toFixed(2), () => {});
+    const one = slider(`first policy: ${action}`, 0.01, 0.99, 0.01, typeof from?.[0] === "number" ? from[0] : 1 / n, (x) => x.toFixed(2), () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", "from");
     input.addEventListener("change", () => {
@@ -272,20 +378,31 @@ function render({ model, el }) {
       const rest = (from ?? Array(n).fill(1 / n)).slice(1);
       rerun({ from: [x, ...rest.map((chance) => ((1 - x) * chance) / sum(rest))] });
     });
-    const uniform = button("Uniform", () => rerun({ from: null }), "pu-live-small");
-    return html("div", { class: "pu-live-bar" }, one.row, uniform);
+    const table = Array.isArray(from?.[0]);
+    const kinds = [["uniform", "uniform"], ["slider", "by slider"], ...(table ? [["learnt", "what was learnt"]] : []),
+      ...lanes.map(({ name }) => [name, `what ${labels[name]} learnt in ${plural(now, "update")}`])];
+    const choice = select("start from", kinds, from === null ? "uniform" : table ? "learnt" : "slider", (kind) => {
+      if (kind === "learnt") return;
+      const learnt = lanes.find(({ name }) => name === kind);
+      rerun({ from: learnt ? startFrom(learnt.path[now].policies) : kind === "slider" ? Array(n).fill(1 / n) : null },
+        learnt ? `All updates start from what ${labels[kind]} learnt.` : "");
+    });
+    choice.querySelector("select").setAttribute("data-key", "start from");
+    return html("div", { class: "pu-live-bar" }, choice, from === null || table ? "" : one.row);
   };
   const setting = html("div", {});
   const runSettings = () => {
     const { eta, share, steps } = settings.run;
-    const visits = slider("share of visits in the weights", 0, 1, 0.05, share, (x) => `${Number(x.toFixed(2))}`, () => {});
+    const visits = slider("weights", 0, 1, 0.05, share, (x) => ({ 0: "uniform", 1: "visits" })[x] ?? `${Number((100 * x).toFixed())} % visits`, () => {});
     const input = visits.row.querySelector("input");
     input.setAttribute("data-key", "share");
     input.addEventListener("change", () => rerun({ share: Number(input.value) }));
     return [html("div", { class: "pu-live-bar" },
       select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) })),
       select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) })),
-      visits.row), start()];
+      visits.row), start(),
+    html("p", { class: "pu-live-key" }, `In each step the weight of a state is ${eta === 1 ? "" : `${eta} times `}${
+      share === 0 ? "1" : share === 1 ? "its expected discounted visits" : `(${share} × its expected discounted visits + ${Number((1 - share).toFixed(3))})`}.`)];
   };
 
   // Time
@@ -298,10 +415,12 @@ function render({ model, el }) {
   const time = slider("update t", 0, 1, 1, 0, (x) => `${x}`, (x) => { halt(); show(x); });
 
   function halt() {
-    if (playing) cancelAnimationFrame(playing);
+    const played = playing;
+    if (played) cancelAnimationFrame(played);
     playing = null;
     play.textContent = "Play";
     words.setAttribute("aria-live", "polite");
+    if (played && !held) editorAnew();
   }
 
   function go() {
@@ -330,25 +449,25 @@ function render({ model, el }) {
   // Pictures
 
   const number = (x) => `${Number(x.toPrecision(4))}`;
-  let redraws = [];
-
-  function drawLanes() {
-    redraws = [];
-    board.replaceChildren(...lanes.map((one) => {
-      const told = html("span", { class: "pu-live-told" });
-      const picture = svg("svg", { "aria-hidden": "true" });
-      const room = html("div", {}, picture);
-      const box = html("div", { class: "pu-live-board", style: `--tone:${colours[one.name]}` },
-        html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[one.name], told), room);
-      const redraw = fit(room, (width) => drawWorld(picture, worldNow(), one.path[now], width));
-      redraws.push(() => {
-        const { back, right } = recovery(one, stages, now);
-        told.textContent = `${number(one.path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}${right === null ? "" : `, all states right after ${right}`}`;
-        redraw();
-      });
-      return box;
-    }));
-  }
+  // A board for each update, made once: what watches its width stays for good.
+  const boards = Object.fromEntries(names.map((name) => {
+    const told = html("span", { class: "pu-live-told" });
+    const picture = svg("svg", { "aria-hidden": "true" });
+    const room = html("div", {}, picture);
+    const box = html("div", { class: "pu-live-board", style: `--tone:${colours[name]}` },
+      html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[name], told), room);
+    const current = () => lanes.find((one) => one.name === name);
+    const redraw = fit(room, (width) => { if (current()) drawWorld(picture, worldNow(), current().path[now], width); });
+    const update = () => {
+      const { back, right, states } = recovery(current(), stages, now);
+      const open = [...stages[0].mdp.terminal.keys()].filter((s) => !stages[0].mdp.terminal[s]);
+      const there = open.filter((s) => states[s] !== null).length;
+      told.textContent = `${number(current().path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}, ${
+        right === null ? `${there} of ${open.length} states have been right` : `all states right after ${right}`}`;
+      redraw();
+    };
+    return [name, { box, update }];
+  }));
 
   const drawCurves = fit(plot, (width) => {
     if (!lanes.length) return;
@@ -376,6 +495,7 @@ function render({ model, el }) {
     const grid = world.kind === "grid";
     const s = grid ? cellsOf(world).indexOf(place) : place;
     const { terminal } = stages[0].mdp;
+    const right = lanes.map((one) => recovery(one, stages, now).states[s]);
     if (s < 0 || terminal[s]) {
       numbers.replaceChildren(html("p", { class: "pu-live-key" }, "Nothing is chosen in the selected state: it is a wall or an end."));
       return;
@@ -383,14 +503,15 @@ function render({ model, el }) {
     const actions = grid ? MOVES.map(([name]) => name) : world.actions;
     numbers.replaceChildren(html("table", {},
       html("caption", {}, `${grid ? cellName(place) : world.states[place]}: probabilities, with values`),
-      html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "update"), ...actions.map((name) => html("th", { scope: "col" }, name)))),
-      html("tbody", {}, ...lanes.map(({ name, path }) => html("tr", {}, html("th", { scope: "row" }, labels[name]),
-        ...path[now].policies[s].map((chance, a) => html("td", {}, `${chance.toFixed(3)} (${number(path[now].q[s][a])})`)))))));
+      html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "update"), ...[...actions, "right after"].map((name) => html("th", { scope: "col" }, name)))),
+      html("tbody", {}, ...lanes.map(({ name, path }, i) => html("tr", {}, html("th", { scope: "row" }, labels[name]),
+        ...path[now].policies[s].map((chance, a) => html("td", {}, `${chance.toFixed(3)} (${number(path[now].q[s][a])})`)),
+        html("td", {}, right[i] === null ? "not yet" : `${right[i]}`))))));
   }
 
   function say() {
     const { changes, steps } = settings.run;
-    const found = lanes.map((one) => ({ name: labels[one.name], ...recovery(one, stages, now) }));
+    const found = lanes.map((one) => ({ key: one.name, name: labels[one.name], ...recovery(one, stages, now) }));
     const last = stages.findLast(({ from }) => from <= now);
     const there = found.filter(({ back }) => back !== null).sort((a, b) => a.back - b.back);
     const missed = found.filter(({ back }) => back === null).map(({ name }) => name);
@@ -399,8 +520,10 @@ function render({ model, el }) {
     if (there.length) text += `was reached by ${spoken(there.map(({ name, back }) => `${name} ${back === 0 ? "at once" : `after ${back}`}`))}`;
     if (missed.length) text += `${there.length ? ", but " : "was "}not yet ${there.length ? "" : "reached "}by ${spoken(missed)}`;
     text += ". ";
-    const guess = question_ && question_.guess();
-    if (guess && now === steps) text += `You guessed ${labels[guess]}. `;
+    if (question_ && now === steps) {
+      const [names, backs] = ["key", "back"].map((key) => found.map((one) => one[key]));
+      text = `${question_.judge(answersOf(settings.ask, names, backs), settings.ask.why)}${text}`;
+    } else if (question_ && now === 0 && !question_.guess()) text = `Make a guess, then press Play. ${text}`;
     if (now > 0 && changes.length === 0) text += "Select a state and change its reward: what was learnt is kept.";
     if (words.textContent !== text) words.textContent = text;
   }
@@ -409,11 +532,11 @@ function render({ model, el }) {
     lanes.forEach((one) => one.go(t));
     now = t;
     time.set(t);
-    redraws.forEach((redraw) => redraw());
+    lanes.forEach(({ name }) => boards[name].update());
     drawCurves();
     tell();
     say();
-    if (!playing) editorAnew();
+    if (!playing && !held) editorAnew();
   }
 
   let question_ = null;
@@ -437,29 +560,19 @@ function render({ model, el }) {
     undo.disabled = past.length === 0;
     boxes.forEach(({ name, box }) => { box.checked = run.updates.includes(name); });
     time.bounds(run.steps, now);
-    if (wasAsked !== ask + run.updates) {
-      wasAsked = ask + run.updates;
-      question_ = ask ? question(ask, run.updates.map((name) => [name, labels[name], colours[name]]), () => say()) : null;
+    if (wasAsked !== ask.text + run.updates) {
+      wasAsked = ask.text + run.updates;
+      question_ = ask.text ? question(ask.text, run.updates.map((name) => [name, labels[name], colours[name]]), () => say()) : null;
       asked.replaceChildren(question_ ? question_.box : "");
     }
     el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
-    drawLanes();
+    board.replaceChildren(...lanes.map(({ name }) => boards[name].box));
     show(now);
+    if (playing && !held) editorAnew();
     save();
   }
 
   // What is kept
-
-  function copy(text, what) {
-    const fallback = () => {
-      Object.assign(kept, { hidden: false, value: text });
-      kept.focus();
-      kept.select();
-      words.textContent = `The ${what} is in the field below; copy it from there.`;
-    };
-    if (!navigator.clipboard) fallback();
-    else navigator.clipboard.writeText(text).then(() => { words.textContent = `The ${what} is copied.`; }, fallback);
-  }
 
   function download(text, file) {
     const link = html("a", { href: URL.createObjectURL(new Blob([text])), download: file });
@@ -468,17 +581,17 @@ function render({ model, el }) {
   }
 
   const keep = html("div", { class: "pu-live-bar" },
-    button("Copy link", () => copy(address.link(writeWorld(settings)), "link"), "pu-live-small"),
+    button("Copy link", () => copy(address.link(partOf(writeWorld(settings))), "link"), "pu-live-small"),
     button("Copy as Python", () => copy(pythonOf(settings), "code"), "pu-live-small"),
     button("Download JSON", () => download(jsonOf(worldNow()), "world.json"), "pu-live-small"),
     button("Download curves", () => download(csvOf(lanes, now), "curves.csv"), "pu-live-small"));
 
-  frame(el, "world", part("presets", html("div", { class: "pu-live-bar" }, preset, title, undo, clear, graph)), trouble,
+  frame(el, "world", heard, part("presets", html("div", { class: "pu-live-bar" }, preset, title, undo, clear, graph)), trouble,
     part("edit", html("div", { class: "pu-live-columns" }, editor, side)),
     part("settings", html("div", { class: "pu-live-bar" }, ...boxes.map(({ row }) => row)), setting),
     part("ask", asked),
     html("div", { class: "pu-live-bar" }, play, single, again, speed, time.row),
-    words, board, plot, numbers, part("keep", keep, kept));
+    words, board, plot, numbers, part("keep", keep, copied));
 
   function open(text) {
     try {
@@ -490,9 +603,9 @@ function render({ model, el }) {
     refresh();
   }
 
-  open(address.read("world=") ?? get("world"));
+  open(worldIn(address.read()) ?? get("world"));
   window.addEventListener("hashchange", () => {
-    const text = address.read("world=");
+    const text = worldIn(address.read());
     if (text !== null && text !== writeWorld(settings)) open(text);
   });
   model.on("change:world", () => { if (get("world") !== writeWorld(settings)) open(get("world")); });

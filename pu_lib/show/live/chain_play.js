@@ -162,4 +162,4 @@ function render({ model, el }) {
   show(0);
 }
 
-export default { render };
+export default kept(render);

@@ -26,7 +26,7 @@ function render({ model, el }) {
       get("schedule"), (x) => put({ schedule: x })));
 
   const tracks = Object.fromEntries(names.map((name) => {
-    const radio = html("input", { type: "radio", name: `guess-${get("key")}`, value: name });
+    const radio = html("input", { type: "radio", name: `guess-${get("address")}`, value: name });
     radio.addEventListener("change", () => {
       guess = name;
       say();
@@ -202,4 +202,4 @@ function render({ model, el }) {
 // Only DI arrives at its wall; what is 1 for another update is a number that was rounded.
 const short = (x, name) => (x === 1 && name === "di" ? "1" : x > 0.9995 ? "0.999…" : x.toFixed(3));
 
-export default { render };
+export default kept(render);

@@ -179,4 +179,4 @@ function render({ model, el }) {
   compute();
 }
 
-export default { render };
+export default kept(render);

@@ -67,4 +67,4 @@ function render({ model, el }) {
   draw();
 }
 
-export default { render };
+export default kept(render);

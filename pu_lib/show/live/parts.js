@@ -294,14 +294,110 @@ function arrow(parent, x1, y, x2, attributes) {
   }, parent);
 }
 
-// The state of a figure in the address, after #. A notebook's address belongs to its editor.
-const address = {
-  read: (beginning) => {
-    const text = window.location.hash.slice(1);
-    return text.startsWith(beginning) ? text : null;
+// The address of a page keeps the settings of its figures after #, each behind the figure's name:
+// "dominoes=1&states=9;price=1&value=0.6". The 1 is the version of the form. All figures of a page
+// share `window.puAddress`, so that none of them overwrites the part of another. A notebook's address
+// belongs to its editor and is left alone.
+const PAUSE = 300; // milliseconds between changes of the address, of which Safari allows 100 in 30 s
+
+function addressOf(name) {
+  const inNotebook = document.body.hasAttribute("data-jp-theme-light");
+  const given = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.includes("=")));
+  const nameOf = (text) => text.slice(0, text.indexOf("="));
+  const page = (window.puAddress ??= { parts: new Map(given().map((text) => [nameOf(text), text])), last: -Infinity, waiting: null });
+  const put = () => {
+    [page.waiting, page.last] = [null, performance.now()];
+    const text = [...page.parts.values()].filter(Boolean).join(";");
+    const { pathname, search } = window.location;
+    window.history.replaceState(null, "", text ? `#${text}` : `${pathname}${search}`);
+  };
+  return {
+    read: () => given().find((text) => nameOf(text) === name) ?? null,
+    isFirst: () => given().length > 0 && nameOf(given()[0]) === name,
+    current: () => page.parts.get(name) ?? "",
+    write(text) {
+      if (inNotebook || text === (page.parts.get(name) ?? "")) return;
+      page.parts.set(name, text);
+      page.waiting ??= setTimeout(put, Math.max(0, page.last + PAUSE - performance.now()));
+    },
+    link: (text) => `${window.location.href.split("#")[0]}#${text}`,
+  };
+}
+
+// A function that copies a text, or shows it in the field `box` where the browser does not allow
+// copying, and `tell`s what it did.
+function copier(tell) {
+  const box = html("textarea", { class: "pu-live-text", readonly: "", rows: "4", "aria-label": "The text to copy", hidden: true });
+  const copy = (text, what) => {
+    const show = () => {
+      Object.assign(box, { hidden: false, value: text });
+      box.focus();
+      box.select();
+      tell(`The ${what} is in the field below; copy it from there.`);
+    };
+    if (!navigator.clipboard) show();
+    else navigator.clipboard.writeText(text).then(() => tell(`The ${what} is copied.`), show);
+  };
+  return { box, copy };
+}
+
+// A setting as text: a number, a word, nothing, or a list of them.
+const settingText = (value) => [value].flat().map((x) => encodeURIComponent(x ?? "")).join(",");
+
+// The setting that a text says, or undefined if it breaks the rule: see _rule in base.py.
+function settingFrom(text, rule) {
+  if (rule.each) {
+    const list = text === "" ? [] : text.split(",").map((part) => settingFrom(part, rule.each));
+    const off = list.includes(undefined) || list.length < rule.least || list.length > (rule.most ?? Infinity)
+      || (rule.sum !== undefined && Math.abs(sum(list) - rule.sum) > 1e-9);
+    return off ? undefined : list;
+  }
+  let word = text;
+  try {
+    word = decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+  if (rule.none && word === "") return null;
+  if (rule.values) return rule.values.find((value) => `${value}` === word);
+  const x = Number(word);
+  const fits = word.trim() !== "" && Number.isFinite(x) && x >= (rule.least ?? -Infinity) && x <= (rule.most ?? Infinity)
+    && (!rule.above || x > rule.least) && (!rule.whole || Number.isInteger(x));
+  return fits ? x : undefined;
+}
+
+// A figure with its settings in the address of the page, and a button that copies a link to them.
+// `fits` says whether settings that are right one by one go together.
+const kept = (render, fits = () => true) => ({
+  render({ model, el }) {
+    const rules = Object.entries(model.get("kept"));
+    const usual = Object.fromEntries(rules.map(([key]) => [key, settingText(model.get(key))]));
+    const address = addressOf(model.get("address"));
+    const text = () => {
+      const changed = rules.map(([key]) => [key, settingText(model.get(key))]).filter(([key, value]) => value !== usual[key]);
+      return changed.length ? [[model.get("address"), 1], ...changed].map((pair) => pair.join("=")).join("&") : "";
+    };
+    const read = () => {
+      const given = Object.fromEntries((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
+      const found = rules.filter(([key]) => key in given).map(([key, rule]) => [key, settingFrom(given[key], rule)])
+        .filter(([, value]) => value !== undefined);
+      return Object.fromEntries(found);
+    };
+    const found = read();
+    if (fits((key) => found[key] ?? model.get(key))) Object.entries(found).forEach(([key, value]) => model.set(key, value));
+    render({ model, el });
+    address.write(text());
+
+    const told = html("span", { class: "pu-live-key", role: "status" });
+    const { box, copy } = copier((words) => { told.textContent = words; });
+    const link = button("Copy link", () => copy(address.link(text() || `${model.get("address")}=1`), "link to these settings"), "pu-live-small");
+    el.firstElementChild.append(html("div", { class: "pu-live-bar pu-live-keep" }, link, told), box);
+    rules.forEach(([key]) => model.on(`change:${key}`, () => address.write(text())));
+    window.addEventListener("hashchange", () => {
+      const part = address.read();
+      if (part !== null && part !== address.current()) window.location.reload();
+    });
+    const [visit] = performance.getEntriesByType("navigation");
+    if (address.isFirst() && visit?.type === "navigate") el.scrollIntoView();
   },
-  write: (text) => {
-    if (!document.body.hasAttribute("data-jp-theme-light")) window.history.replaceState(null, "", `#${text}`);
-  },
-  link: (text) => `${window.location.href.split("#")[0]}#${text}`,
-};
+});

@@ -217,4 +217,4 @@ function render({ model, el }) {
   compute();
 }
 
-export default { render };
+export default kept(render);

@@ -87,4 +87,4 @@ function render({ model, el }) {
   draw();
 }
 
-export default { render };
+export default kept(render, (get) => Math.max(...get("order")) <= get("actions") - 2);

@@ -10,8 +10,8 @@
 // `moves[s][a]` are pairs of a next state and its probability, and `pays[s][a]` is the reward.
 //
 // A run is { updates, eta, share, from, steps, changes }: `share` of each weight follows the visits, and
-// the rest is the same for all states; `from` is the first policy of every state, or null for the
-// uniform one; `changes` are [step, place, reward], in order, where a place is a cell or s |A| + a.
+// the rest is the same for all states; `from` is the first policy of every state, a list of one policy
+// for each state, or null for the uniform one; `changes` are [step, place, reward], in order, where a place is a cell or s |A| + a.
 
 export const KINDS = { ".": "empty", x: "wall", G: "goal", T: "trap", S: "start" };
 export const MOVES = [["up", -1, 0], ["right", 0, 1], ["down", 1, 0], ["left", 0, -1]];
@@ -29,6 +29,8 @@ export const kindAt = ({ rows }, cell) => rows[Math.floor(cell / rows[0].length)
 
 // The cells that are states, in the order of the states.
 export const cellsOf = (world) => [...world.pays.keys()].filter((cell) => kindAt(world, cell) !== "x");
+
+export const nStates = (world) => (world.kind === "grid" ? cellsOf(world).length : world.moves.length);
 
 export const nActions = (world) => (world.kind === "grid" ? MOVES.length : world.actions.length);
 
@@ -167,6 +169,17 @@ export function stagesOf({ world, run }) {
   });
 }
 
+// The first policies of a run, one for each state, or null for the uniform one.
+const firstOf = ({ from }, n) => (from && (Array.isArray(from[0]) ? from : Array(n).fill(from)));
+
+// A policy that was learnt, as the start of a run of any update: with parameters, which are infinite
+// for a probability of 0.
+export const LEAST_START = 1e-6;
+export const startFrom = (policies) => policies.map((row) => {
+  const raised = row.map((chance) => Math.max(chance, LEAST_START));
+  return raised.map((chance) => chance / sum(raised));
+});
+
 const stageAt = (stages, t) => stages.findLast(({ from }) => from <= t);
 
 // One update on a world. `path[t]` has parameters, policies, values and performance after t steps,
@@ -178,8 +191,11 @@ export function lane(name, stages, run) {
     const policies = theta.map((row) => policy(name, row));
     return { theta, policies, ...evaluate(stageAt(now, t).mdp, policies) };
   };
-  const begin = () => now[0].mdp.rewards.map((row) =>
-    (run.from ? parametersOf(name, run.from) : initial(name, row.length)));
+  const begin = () => {
+    const { rewards } = now[0].mdp;
+    const first = firstOf(run, rewards.length);
+    return rewards.map((row, s) => (first ? parametersOf(name, first[s]) : initial(name, row.length)));
+  };
   const go = (t) => {
     if (path.length === 0) path.push(entry(begin(), 0));
     while (path.length <= t) {
@@ -206,20 +222,37 @@ export function normalised(best, performance) {
   return gap > 1e-12 * Math.abs(best.performance) ? (performance - best.uniform) / gap : 1;
 }
 
-// The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), and
-// until every state prefers an optimal action (`right`); null if t steps do not reach it.
+// The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), until
+// each state has an optimal action as its likeliest (`states`; 0 for terminal states), and until all of them do
+// together (`right`); null if t steps do not reach it.
 export function recovery({ path }, stages, t) {
   const { from, mdp, best } = stageAt(stages, t);
   const among = best.q.map((row) => {
     const top = Math.max(...row);
     return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
   });
-  const right = ({ policies }) => policies.every((pi, s) => mdp.terminal[s] || among[s][greedy(pi)]);
-  const first = (reached) => {
-    for (let k = from; k <= t; k += 1) if (reached(path[k])) return k - from;
-    return null;
-  };
-  return { back: first(({ performance }) => normalised(best, performance) >= 0.95), right: first(right), from };
+  const states = mdp.terminal.map((end) => (end ? 0 : null));
+  let [back, right] = [null, null];
+  for (let k = from; k <= t; k += 1) {
+    const { performance, policies } = path[k];
+    if (back === null && normalised(best, performance) >= 0.95) back = k - from;
+    let all = true;
+    policies.forEach((pi, s) => {
+      const most = (wanted) => Math.max(0, ...pi.filter((_, a) => among[s][a] === wanted));
+      const prefers = mdp.terminal[s] || most(true) > most(false) + 1e-12; // equal by rounding is no choice
+      if (prefers) states[s] ??= k - from;
+      else all = false;
+    });
+    if (all) right ??= k - from;
+  }
+  return { back, right, states, from };
+}
+
+// The updates that answer the question of a task: those that are back first, or last.
+export function answersOf(ask, names, backs) {
+  const times = backs.map((back) => back ?? Infinity);
+  const wanted = (ask.answer === "last" ? Math.max : Math.min)(...times);
+  return ask.answer !== "last" && wanted === Infinity ? [] : names.filter((_, i) => times[i] === wanted);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -250,7 +283,10 @@ const cut = (list, width) => Array.from({ length: list.length / width }, (_, s) 
 export const stateName = (s) => `s${s}`;
 export const actionName = (a) => `a${a}`;
 
-export function writeWorld({ world, run, hide = [], ask = "" }) {
+export const noTask = () => ({ text: "", answer: "first", why: "" });
+
+// A task is { text, answer, why }: a question, the answer "first" or "last" of recovery(), and the reason.
+export function writeWorld({ world, run, hide = [], ask = noTask() }) {
   const parts = [["world", 1]];
   const add = (key, value, usual = "") => { if (`${value}` !== `${usual}`) parts.push([key, value]); };
   if (world.kind === "grid") {
@@ -272,12 +308,19 @@ export function writeWorld({ world, run, hide = [], ask = "" }) {
   const usual = emptyRun();
   add("run", run.updates.join(","), usual.updates.join(","));
   ["eta", "share", "steps"].forEach((key) => add(key, run[key], usual[key]));
-  add("from", (run.from ?? []).join(","));
+  add("from", run.from === null ? "" : Array.isArray(run.from[0]) ? run.from.map((row) => row.join(",")).join("/") : run.from.join(","));
   add("then", run.changes.map((change) => change.join("*")).join(","));
   add("hide", hide.join(","));
-  add("ask", encoded(ask));
+  add("ask", encoded(ask.text));
+  add("answer", ask.answer, "first");
+  add("why", encoded(ask.why));
   return parts.map((part) => part.join("=")).join("&");
 }
+
+const policyFrom = (text) => {
+  const rows = text.split("/").map((row) => row.split(",").map(Number));
+  return text.includes("/") ? rows : rows[0];
+};
 
 // The settings in such a text. Raises an error that says what is wrong.
 export function readWorld(text) {
@@ -322,12 +365,14 @@ export function readWorld(text) {
   const run = {
     updates: "run" in given ? list("run") : usual.updates,
     eta: number("eta", usual.eta), share: number("share", usual.share), steps: number("steps", usual.steps),
-    from: "from" in given ? list("from").map(Number) : null,
+    from: "from" in given ? policyFrom(plain("from")) : null,
     changes: list("then").map((part) => part.split("*").map(Number)),
   };
   const wrong = fault(world) || runFault(world, run);
   if (wrong) throw new Error(wrong);
-  return { world, run, hide: list("hide"), ask: words("ask") };
+  const ask = { text: words("ask"), answer: plain("answer") || "first", why: words("why") };
+  if (!["first", "last"].includes(ask.answer)) throw new Error(`The answer of the task is “${ask.answer}”; it must be first or last.`);
+  return { world, run, hide: list("hide"), ask };
 }
 
 function runFault(world, { updates, eta, share, steps, from, changes }) {
@@ -337,7 +382,9 @@ function runFault(world, { updates, eta, share, steps, from, changes }) {
   if (!(eta > 0 && eta <= 1e6)) return `The step size is ${eta}; it must be positive and at most a million.`;
   if (!(share >= 0 && share <= 1)) return `The share of the visits is ${share}; it must be between 0 and 1.`;
   if (!(Number.isInteger(steps) && steps >= 1 && steps <= MOST_STEPS)) return `The number of steps is ${steps}; it must be 1 to ${MOST_STEPS}.`;
-  if (from && !(from.length === nActions(world) && from.every((x) => x > 0) && Math.abs(sum(from) - 1) <= 1e-9)) {
+  const rows = from && (Array.isArray(from[0]) ? from : [from]);
+  if (rows && Array.isArray(from[0]) && rows.length !== nStates(world)) return `The first policy has ${rows.length} states; the world has ${nStates(world)}.`;
+  if (rows && !rows.every((row) => row.length === nActions(world) && row.every((x) => x > 0) && Math.abs(sum(row) - 1) <= 1e-9)) {
     return `The first policy must have ${nActions(world)} positive probabilities that sum to 1.`;
   }
   const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t >= (changes[i - 1]?.[0] ?? 1)
@@ -429,6 +476,8 @@ def build(pays):
   };
 }
 
+const IMPORTS = ["import numpy as np", "", "import pu_lib", "from pu_lib.trajectories import mixture"].join("\n");
+
 // Python code that builds the world and runs the comparison.
 export function pythonOf(settings) {
   const { world, run } = settings;
@@ -438,13 +487,10 @@ export function pythonOf(settings) {
   const stages = changes.map(([t, at, reward], i) =>
     `pays = pays | {${place(at)}: ${reward}}  # from step ${t} on\nstages.append((${ends[i + 1] - t}, build(pays)))`);
   const start = run.from
-    ? `    theta = pu_lib.UPDATES[name].parameters(np.tile(${JSON.stringify(run.from)}, (process.n_states, 1)))`
+    ? `    theta = pu_lib.UPDATES[name].parameters(${Array.isArray(run.from[0]) ? `np.array(${JSON.stringify(run.from)})` : `np.tile(${JSON.stringify(run.from)}, (process.n_states, 1))`})`
     : "    theta = None  # the uniform policy";
   return `# ${(world.name || "A world").replace(/\s+/g, " ")}
-import numpy as np
-
-import pu_lib
-from pu_lib.trajectories import mixture
+${IMPORTS}
 
 ${text}
 

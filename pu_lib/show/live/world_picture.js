@@ -29,7 +29,11 @@ function drawGrid(picture, world, { v, policies }, width) {
     if (kind === "S") svg("circle", { cx, cy, r: size * 0.2, class: "pu-live-ring" }, picture);
     MOVES.forEach(([, down, right], a) => {
       const long = size * 0.47 * policies[s][a];
-      if (long > 0.6) svg("line", { x1: cx, y1: cy, x2: cx + long * right, y2: cy + long * down, class: "pu-live-line" }, picture);
+      if (long <= 0.6) return;
+      const [x2, y2] = [cx + long * right, cy + long * down];
+      svg("line", { x1: cx, y1: cy, x2, y2, class: "pu-live-line" }, picture);
+      const head = Math.min(5, long / 2);
+      svg("path", { d: `M0,0 l${-head},${-0.7 * head} v${1.4 * head} z`, transform: `translate(${x2} ${y2}) rotate(${90 * (a - 1)})`, class: "pu-live-tip" }, picture);
     });
   });
 }

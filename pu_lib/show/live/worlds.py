@@ -5,12 +5,13 @@ from __future__ import annotations
 import traitlets
 
 from pu_lib.domains import chain, cliff, random_mdp
-from pu_lib.show.live.base import Live, module
+from pu_lib.show.live.base import Live, module, numbered
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["PRESETS", "BuildWorld"]
 
 _ALL = ",".join(UPDATES)
+_WHY = "The+steps+of+DI+keep+their+length+as+a+choice+gets+certain,+and+those+of+the+others+shrink."
 _WELL = ",".join(map(repr, softmax([1.0, 3.0, 5.0]).tolist()))
 
 
@@ -39,15 +40,18 @@ PRESETS: dict[str, str] = {
         "world=1&grid=....G/.x.x./S...T/.x.x./....G&slip=0.1&pay=4*1,14*-1&discount=0.9"
         f"&run={_ALL}&eta=1&share=0.5&steps=160&then=60*4*0,60*24*1"
         "&ask=After+60+steps+the+goal+moves+to+the+other+corner.+Which+update+is+back+first?"
+        f"&why={_WHY}"
     ),
     "The jumper": (
         f"{chain(10).to_world()}&actions=jump,walk&run={_ALL}&steps=640"
-        "&ask=Jumping+pays+at+once,+walking+pays+more.+Which+update+learns+to+walk+first?"
+        "&ask=Jumping+pays+at+once,+walking+pays+more.+Which+update+is+the+first+at+95+%25?"
+        f"&why={_WHY}"
     ),
     "The trap next to the prize": (
         f"world=1&graph=2*3&move=1_1_1___&pay=0*1,1*0.9,2*0.1&start=0&end=1&discount=0"
         f"&actions=prize,trap,nothing&run={_ALL}&eta=0.4&share=1&from={_WELL}&steps=200"
-        "&ask=The+trap+pays+0.9,+the+prize+1.+Which+update+is+the+last+to+take+the+prize?"
+        "&ask=The+trap+pays+0.9,+the+prize+1.+Which+update+is+the+last+at+95+%25?"
+        "&answer=last&why=PG-SM+first+moves+towards+the+trap,+which+is+likely+and+pays+almost+as+much."
     ),
     "The cliff": f"{cliff(7).to_world()}&actions=jump,walk,fall&run={_ALL}&steps=400",
     "A random MDP": f"{random_mdp(3, 12, 3).to_world()}&run={_ALL}&share=0.5&steps=300",
@@ -62,7 +66,7 @@ PRESETS: dict[str, str] = {
 
 
 class BuildWorld(Live):
-    """A process that the reader draws, learnt by up to six updates side by side.
+    """A process that the reader draws, learnt by the updates side by side.
 
     Attributes
     ----------
@@ -71,10 +75,16 @@ class BuildWorld(Live):
         returns it for a process of your own. Actions of the reader change it.
     """
 
-    _esm = module("plot", "world", "world_picture", "build_world")
+    kept = traitlets.Dict({}, read_only=True).tag(sync=True)  # `world` is in the address as a whole
+    _esm = module("plot", "world", "world_picture", "graph_board", "build_world")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
     presets = traitlets.List([list(item) for item in PRESETS.items()], read_only=True).tag(
         sync=True
     )
     world = traitlets.Unicode(next(iter(PRESETS.values()))).tag(sync=True)
+
+    @traitlets.default("address")
+    def _name(self) -> str:
+        """Return the name with which the text of a world begins."""
+        return numbered("world")
