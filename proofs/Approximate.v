@@ -1,8 +1,8 @@
 (** * SCE with approximate values: the loss of a step is bounded
 
-    The update sees values that are wrong by at most [eps].  A step loses at most eps times the change
-    of the policy ([approximate_step_advantage]), a step of SCE changes the policy by at most
-    2 tanh(w/2) ([change_of_shift]), and so no value decreases by more than
+    The update sees values that are wrong by at most [eps].  A step loses at most eps times the
+    change of the policy ([approximate_step_advantage]), a step of SCE changes the policy by at
+    most 2 tanh(w/2) ([change_of_shift]), and so no value decreases by more than
     2 eps tanh(w/2) / (1 - gamma): [sce_approximate]. *)
 
 Require Import Reals Lra Lia Psatz.

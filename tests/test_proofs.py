@@ -59,7 +59,9 @@ def updates_in(text: str) -> set[str]:
 def proved_updates(entry: dict) -> set[str]:
     """Return the labels of the updates in the statement printed by Rocq."""
     return {
-        label for name, label in LABELS.items() if re.search(rf"\b{name}\b", entry["statement"])
+        label
+        for name, label in LABELS.items()
+        if re.search(rf"\b{name}(_formula)?\b", entry["statement"])
     }
 
 
