@@ -41,7 +41,7 @@ COMPLETE = """([page, ends]) => {
   for (const link of article.querySelectorAll('a[href]')) {
     const target = link.getAttribute('href');
     if (target.startsWith(page + '#')) link.href = '#reference-' + link.hash.slice(1);
-    else if (!/^(#|https?:)/.test(target)) link.removeAttribute('href');
+    else if (!/^(#|https?:)/.test(target)) link.replaceWith(...link.childNodes);
   }
   (article.querySelector('section') ?? article).insertAdjacentHTML('beforeend', ends);
 }"""
