@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-sparse search book test lint proofs serve lab pdf clean pins browser licences audit versions wheel report
+.PHONY: help bench bench-sparse search book test lint proofs serve lab pdf note clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ lab: $(ENV)/.installed  ## Open the chapters as notebooks
 
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py
+
+note: book browser  ## Print the chapter on more than two actions to _build/note.pdf
+	$(BIN)/python tools/note.py
 
 clean:  ## Remove what was built, and the environment
 	rm -rf _build $(ENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -41,7 +41,14 @@ def test_proved_claims_are_in_the_ledger() -> None:
     assert {claim for entry in RECORD["theorems"] for claim in entry["claims"]} <= known
 
 
-LABELS = {"pg_sm": "PG-SM", "pg_es": "PG-ES", "di": "DI", "ce": "CE", "mce": "MCE"}
+LABELS = {
+    "pg_sm": "PG-SM",
+    "pg_es": "PG-ES",
+    "di": "DI",
+    "ce": "CE",
+    "mce": "MCE",
+    "sce": "SCE",
+}
 
 
 def updates_in(text: str) -> set[str]:
@@ -52,7 +59,9 @@ def updates_in(text: str) -> set[str]:
 def proved_updates(entry: dict) -> set[str]:
     """Return the labels of the updates in the statement printed by Rocq."""
     return {
-        label for name, label in LABELS.items() if re.search(rf"\b{name}\b", entry["statement"])
+        label
+        for name, label in LABELS.items()
+        if re.search(rf"\b{name}(_formula)?\b", entry["statement"])
     }
 
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from browser import ARGUMENTS, chromium
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 PDF = ROOT / "_build" / "book.pdf"
@@ -19,6 +19,20 @@ NUMBER = (
     '<div style="font: 8px sans-serif; width: 100%; text-align: center">'
     '<span class="pageNumber"></span></div>'
 )
+
+
+def print_page(page: Page, path: Path) -> None:
+    """Print a page that is loaded to a file, with an outline and numbered sheets."""
+    page.wait_for_timeout(3000)  # the widgets draw their first frames
+    page.pdf(  # the margins are those of the style sheet
+        path=path,
+        format="A4",
+        display_header_footer=True,
+        header_template="<span></span>",
+        footer_template=NUMBER,
+        outline=True,
+        tagged=True,
+    )
 
 
 def main() -> int:
@@ -39,16 +53,7 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         page = browser.new_page(color_scheme="light")
         page.goto(page_file.as_uri(), timeout=120_000)
-        page.wait_for_timeout(3000)  # the widgets draw their first frames
-        page.pdf(  # the margins are those of the style sheet
-            path=PDF,
-            format="A4",
-            display_header_footer=True,
-            header_template="<span></span>",
-            footer_template=NUMBER,
-            outline=True,
-            tagged=True,
-        )
+        print_page(page, PDF)
         browser.close()
     print(f"The book is printed to {PDF} ({PDF.stat().st_size / 1e6:.1f} MB).")
     return 0

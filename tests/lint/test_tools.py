@@ -12,6 +12,7 @@ import colab
 import licences
 import mutants as tool
 import nbformat
+import note
 import pytest
 import report
 import serve
@@ -185,3 +186,38 @@ def test_make_targets_in_the_readme_exist() -> None:
     named = set(re.findall(r"`make ([a-z-]+)", (ROOT / "README.md").read_text()))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert named <= targets
+
+
+# The note
+
+
+def test_note_needs_the_built_book_and_a_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(note, "PAGES", tmp_path)
+    monkeypatch.setattr(note, "chromium", lambda: "chromium")
+    (tmp_path / note.CHAPTER).touch()
+    assert note.main() == 1
+    said = capsys.readouterr().out
+    assert "lacks bibliography.html." in said
+    assert "Run `make book` first." in said
+    monkeypatch.setattr(note, "chromium", lambda: None)
+    assert note.main() == 1
+    assert "The note needs Chromium" in capsys.readouterr().out
+
+
+def test_note_rejects_a_bibliography_of_another_build() -> None:
+    entry = ("id2", '<div class="citation" id="id2">Work.</div>')
+    found = note.references([entry], ["id2"])
+    assert '<div class="citation" id="reference-id2">Work.</div>' in found
+    with pytest.raises(SystemExit, match=r"no entry id7 .* Run `make book`"):
+        note.references([entry], ["id2", "id7"])
+
+
+def test_note_says_how_to_cite_the_book_and_the_paper() -> None:
+    known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    text = note.citation()
+    for entry in (known, known["preferred-citation"]):
+        assert entry["title"] in text
+    assert f"Version {known['version']}." in text
+    assert "Romain Laroche and Remi Tachet des Combes" in text
