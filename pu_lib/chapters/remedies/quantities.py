@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -326,18 +326,19 @@ def entropy_time(tau: Any, odds: Any, w: Any = 1, reference: Any = 0) -> arb:
     For the divergence from a reference, `reference` is its log-odds and `tau` the coefficient. The
     time is positive if ``tau * reference < 1``.
     """
-    integral = acb.integral(
-        lambda x, _: (1 + x.cosh()) / (arb(w) * (1 + arb(tau) * (x - arb(reference)))), 0, arb(odds)
-    )
-    return integral.real
+    return _integral(lambda x: 1 + arb(tau) * (x - arb(reference)), odds, w)
 
 
 def penalty_time(beta: Any, odds: Any, w: Any = 1) -> arb:
     """Return T(D) for PG-SM with the penalty of GRPO's code towards the uniform policy."""
-    integral = acb.integral(
-        lambda x, _: (1 + x.cosh()) / (arb(w) * (1 + arb(beta) * x.sinh())), 0, arb(odds)
-    )
-    return integral.real
+    return _integral(lambda x: 1 + arb(beta) * x.sinh(), odds, w)
+
+
+def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
+    """Return the integral of (1 + cosh x) / (w factor(x)) from 0 to the log-odds."""
+    top = arb(odds).exp()  # taken out, since the tolerance of the integral is absolute
+    found = acb.integral(lambda x, _: (1 + x.cosh()) / top / factor(x), 0, arb(odds))
+    return found.real * top / arb(w)
 
 
 def fixed_odds(kind: Literal["entropy", "estimator"], coefficient: Any) -> arb:
