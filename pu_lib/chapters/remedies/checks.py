@@ -145,7 +145,7 @@ def reference_is_a_bet(compare: Recorder, factor: float = 9.0) -> None:
         regret = (1 + arb(k).exp()) / (1 + (k + shift).exp())
         compare.at_most("distance of the regret's", abs(regret * factor - 1), 1e-9, at=at)
     for beta, reference in product((1.0, 0.5), (0.9, 0.1)):
-        [late] = outcomes(Remedy(penalty=beta, reference=reference), [2000])
+        [late] = outcomes(Remedy(penalty=beta, reference=reference), [2000], most=0)
         odds = 1 / beta + math.log(reference / (1 - reference))
         compare.equal("log-odds", _odds(late.regret), odds, tolerance=1e-6, at={"β": beta})
     fifty = arb(1) / 50
