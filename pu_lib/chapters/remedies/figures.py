@@ -26,7 +26,7 @@ def draw_counts() -> Figure:
     fig, (left, right) = figure(1, 2, height=3.8)
     looks = {
         "PG-SM": line("pg-sm"),
-        "+ entropy 0.1": {"color": INK, "linestyle": "--", "label": "entropy 0.1"},
+        "+ entropy 0.2": {"color": INK, "linestyle": "--", "label": "entropy 0.2"},
         "+ GRPO's KL 0.04": {"color": INK, "linestyle": ":", "label": "GRPO's KL 0.04"},
         "normalised advantages": {"color": GREY, "linestyle": "--", "label": "normalised"},
         "Adam 0.01": {"color": GREY, "linestyle": "-.", "label": "Adam 0.01"},
