@@ -26,6 +26,7 @@ from pu_lib.chapters.gravity_well.quantities import condition_map
 from pu_lib.chapters.monotonicity.quantities import value_change
 from pu_lib.chapters.more_than_two_actions.quantities import count as count_turns
 from pu_lib.chapters.rates.quantities import odds
+from pu_lib.chapters.remedies.quantities import CHANGES, Remedy, outcomes
 from pu_lib.chapters.stochastic_updates.quantities import gamble
 from pu_lib.chapters.unlearning.quantities import counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
@@ -45,6 +46,7 @@ from pu_lib.show.live import (
     Noise,
     Price,
     RateLimit,
+    Remedies,
     SampledValues,
     Symmetry,
     TakeTurns,
@@ -73,6 +75,7 @@ FIGURES = (
     FittedDirect,
     TakeTurns,
     BuildWorld,
+    Remedies,
 )
 
 Call = Callable[[list[list[Any]]], Any]
@@ -428,6 +431,40 @@ def test_counts_after_turns_agree_with_the_library(live: Call, name: str) -> Non
         assert len(found["path"]) == found["count"] + 1
 
 
+REMEDY_SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"entropy": 0.01},
+    {"entropy": 0.2},
+    {"penalty": 0.1, "reference": 0.9},
+    {"penalty": 0.04, "estimator": True, "reference": 0.1},
+    {"normalised": True, "entropy": 0.1},
+    {"epochs": 4, "clip": 0.2},
+    {"adam": 0.01},
+    {"adam": 0.1, "normalised": True, "entropy": 0.01, "clip": 0.2, "epochs": 4},
+    {"critic": 0.1, "sampled": True, "exploration": 0.05},
+    {"update": "npg", "entropy": 0.1},
+    {"update": "npg", "critic": 0.1},
+    {"update": "ce", "critic": 0.1, "sampled": True},
+    {"update": "di", "critic": 0.1, "sampled": True, "exploration": 0.1},
+    {"update": "di", "critic": 0.01},
+]
+"""Settings of every control; both sides follow them to counts of up to ten thousand."""
+
+
+@pytest.mark.parametrize("settings", REMEDY_SETTINGS, ids=str)
+def test_remedies_agree_with_the_library(live: Call, settings: dict[str, Any]) -> None:
+    for change, values in CHANGES.items():
+        ns = [1, 30, 1000] if change != "swap" else [10, 300, 3000]
+        if change == "swap" and settings in ({}, {"entropy": 0.01}):
+            ns.append(9_900)
+        [found] = live([["remedyCurve", settings, ns, change, 10_100]])
+        for shown, known in zip(
+            found, outcomes(Remedy(**settings), ns, values, 10_100), strict=True
+        ):
+            assert to_float(shown["count"]) == known.count
+            assert shown["regret"] == pytest.approx(known.regret, rel=1e-10, abs=1e-300)
+
+
 # The widgets
 
 
@@ -454,6 +491,8 @@ def test_counts_after_turns_agree_with_the_library(live: Call, name: str) -> Non
         (TsallisFamily, {"weight": 3.0}),
         (FittedDirect, {"growth": 1.7}),
         (FittedDirect, {"place": "beside"}),
+        (Remedies, {"entropy": 0.3}),
+        (Remedies, {"change": "none"}),
         (TakeTurns, {"n": 5}),
         (TakeTurns, {"order": [0, 1, 2, 0]}),
     ],
@@ -669,6 +708,21 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             ("combobox", "step 2", "ArrowUp"),
             ("combobox", "step 4", "ArrowUp"),
             "in which a₁ alone is best",
+        ],
+    ),
+    "remedies": (
+        Remedies,
+        [
+            "Make a guess about the bonus",
+            ("radio", "nearly all", "Space"),
+            "Not quite: you guessed “nearly all”. The bonus ends the growth only where",
+            ("radio", "about a sixth", "Space"),
+            "Your guess, “about a sixth”, was right.",
+            "After 10000 steps PG-SM as set needs 8389 steps",
+            "plain PG-SM needs 10009, at 5.0 · 10⁻⁵",
+            ("slider", "entropy bonus τ", "End"),
+            "at a regret of 0.269",
+            ("combobox", "change", "ArrowDown"),
         ],
     ),
     "family": (

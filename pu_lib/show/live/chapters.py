@@ -21,6 +21,7 @@ __all__ = [
     "FittedDirect",
     "GravityWell",
     "RateLimit",
+    "Remedies",
     "SampledValues",
     "TakeTurns",
     "TsallisFamily",
@@ -352,3 +353,51 @@ class TakeTurns(Live):
                 f"{self.actions - 2}, not {proposal['value']}."
             )
         return list(proposal["value"])
+
+
+class Remedies(Live):
+    """The steps to unlearn under PG-SM with remedies, beside four other updates.
+
+    Attributes
+    ----------
+    entropy, penalty : float
+        The coefficients of the entropy bonus and of the penalty, from `ENTROPIES` and `PENALTIES`.
+    estimator : bool
+        Whether the penalty is as in GRPO's code.
+    reference : float
+        The probability of the action that is best at first under the reference: 0.5, 0.9 or 0.1.
+    epochs : int
+        The number of clipped epochs per batch: 1, 4 or 10.
+    normalised : bool
+        Whether advantages are normalised.
+    adam : float
+        The step size of Adam: 0 for none, 0.01 or 0.1.
+    critic : float
+        The rate of the learned values: 1, 0.1 or 0.01.
+    heard : bool
+        Whether the rate for an action is multiplied by the probability with which it is taken.
+    exploration : float
+        The probability of a random action, one of `EXPLORATIONS`; only with `heard`.
+    change : {"swap", "good turns bad", "bad turns good"}
+        How the values change.
+    """
+
+    ENTROPIES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+    PENALTIES = (0.0, 0.001, 0.01, 0.04, 0.1, 0.2)
+    EXPLORATIONS = (0.0, 0.01, 0.05, 0.1, 0.2)
+    _esm = module("plot", "remedies")
+
+    entropy = traitlets.Enum(ENTROPIES, 0.01).tag(sync=True)
+    penalty = traitlets.Enum(PENALTIES, 0.0).tag(sync=True)
+    estimator = traitlets.Bool(False).tag(sync=True)
+    reference = traitlets.Enum((0.5, 0.9, 0.1), 0.5).tag(sync=True)
+    epochs = traitlets.Enum((1, 4, 10), 1).tag(sync=True)
+    normalised = traitlets.Bool(False).tag(sync=True)
+    adam = traitlets.Enum((0.0, 0.01, 0.1), 0.0).tag(sync=True)
+    critic = traitlets.Enum((1.0, 0.1, 0.01), 1.0).tag(sync=True)
+    heard = traitlets.Bool(False).tag(sync=True)
+    exploration = traitlets.Enum(EXPLORATIONS, 0.0).tag(sync=True)
+    change = traitlets.Enum(("swap", "good turns bad", "bad turns good"), "swap").tag(sync=True)
+    entropies = traitlets.List(list(ENTROPIES), read_only=True).tag(sync=True)
+    penalties = traitlets.List(list(PENALTIES), read_only=True).tag(sync=True)
+    explorations = traitlets.List(list(EXPLORATIONS), read_only=True).tag(sync=True)

@@ -637,3 +637,69 @@ export function sampledRuns(name, law, fall, steps, runs, seed) {
   }
   return mean;
 }
+
+// ---------------------------------------------------------------------------------------------
+// Remedies: two actions, whose values change after n steps of weight 1. The state is the log-odds of
+// the first action (for DI its probability), as both parameters change by opposite amounts.
+
+const CHANGED = {
+  swap: [[1, 0], [0, 1]],
+  "good turns bad": [[1, 0.5], [0, 0.5]],
+  "bad turns good": [[0.5, 0], [0.5, 1]],
+};
+
+const logistic = (x) => 1 / (1 + Math.exp(-x));
+
+// {update, entropy, penalty, estimator, reference, epochs, clip, normalised, adam, critic, sampled,
+// exploration}, as in pu_lib/chapters/remedies/quantities.py
+function remedyStep(set, state, values) {
+  const { update = "pg-sm", entropy = 0, penalty = 0, reference = 0.5, epochs = 1, clip = 0, adam = 0, critic = 1, exploration = 0 } = set;
+  const [first, second] = update === "di" ? [state.x, 1 - state.x] : [logistic(state.x), logistic(-state.x)];
+  const rates = [first, second].map((p) => (set.sampled ? critic * (exploration / 2 + (1 - exploration) * p) : critic));
+  state.q = state.q.map((q, a) => q + rates[a] * (values[a] - q));
+  const gap = state.q[0] - state.q[1];
+  if (update === "di") state.x = Math.min(1, Math.max(0, state.x + gap / 2));
+  else if (update === "npg") state.x += gap - entropy * state.x;
+  else if (update === "ce") state.x += gap >= 0 ? 2 * second : -2 * first;
+  else {
+    const spread = set.normalised ? Math.sqrt(first * second) * Math.abs(gap) : 1;
+    const [up, down] = spread > 0 ? [(second * gap) / spread, (-first * gap) / spread] : [0, 0];
+    for (let k = 0; k < epochs; k += 1) {
+      const [p, r] = [logistic(state.x), logistic(-state.x)];
+      const kept = (c, now, old) => !clip || !((c > 0 && now > (1 + clip) * old) || (c < 0 && now < (1 - clip) * old));
+      const [a, b] = [kept(up, p, first) ? p * up : 0, kept(down, r, second) ? r * down : 0];
+      let slope = a * r - b * p; // of the first parameter; the second has its opposite
+      slope -= entropy * p * r * state.x;
+      if (penalty && set.estimator) slope -= penalty * (p - reference);
+      else if (penalty) slope -= penalty * p * r * (state.x - Math.log(reference / (1 - reference)));
+      if (adam) {
+        state.t += 1;
+        state.m = 0.9 * state.m + 0.1 * slope;
+        state.v = 0.999 * state.v + 0.001 * slope * slope;
+        state.x += 2 * adam * (state.m / (1 - 0.9 ** state.t)) / (Math.sqrt(state.v / (1 - 0.999 ** state.t)) + 1e-8);
+      } else state.x += 2 * slope;
+    }
+  }
+}
+
+// For each n of an increasing list: the regret at the change, and the count of steps from then on
+// until the new best action has one half, Infinity where that is more than `most`.
+export function remedyCurve(set, ns, change, most) {
+  const [before, after] = CHANGED[change];
+  const half = set.update === "di" ? 0.5 : 0;
+  const state = { x: half, q: [0, 0], m: 0, v: 0, t: 0 };
+  let made = 0;
+  return ns.map((n) => {
+    for (; made < n; made += 1) remedyStep(set, state, before);
+    const regret = (before[0] - before[1]) * (set.update === "di" ? 1 - state.x : logistic(-state.x));
+    const now = { ...state };
+    let count = 0;
+    const low = set.update === "di" ? 0.5 + 1e-12 : 4e-12; // a policy within 1e-12 of one half is there
+    while (now.x > low && count <= most) {
+      if (set.update === "di" && set.sampled && !set.exploration && now.x === 1 && now.q[0] > now.q[1] && after[0] === before[0]) return { n, regret, count: Infinity };
+      remedyStep(set, now, after);
+      count += 1;
+    }
+    return { n, regret, count: count > most ? Infinity : count };
+  });
+}

@@ -1,0 +1,1 @@
+"""Claims, quantities, checks and figures of the chapter `book/remedies.ipynb`."""

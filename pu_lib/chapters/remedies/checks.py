@@ -1,0 +1,313 @@
+"""Checks of the claims on remedies, each of which runs in at most a few seconds."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+from flint import arb
+
+from pu_lib.chapters.remedies.quantities import (
+    CHANGES,
+    Remedy,
+    SampledRemedy,
+    count_after,
+    count_from,
+    count_limits,
+    entropy_time,
+    fixed_odds,
+    no_sample,
+    normalised_threshold,
+    outcomes,
+    penalty_time,
+    sampled_counts,
+    soft_npg_count,
+)
+from pu_lib.claims.recorder import Recorder, check
+from pu_lib.updates import UPDATES
+
+REGRETS = (1e-2, 1e-3, 1e-4)
+RUNS = 100
+
+
+def _odds(regret: float) -> float:
+    return math.log1p(-regret) - math.log(regret)
+
+
+@check(
+    "remedies:pg-sm",
+    wrong={"half of the product": {"product_limit": 0.25}, "NPG in its place": {"update": "npg"}},
+)
+def counts_are_integrals(
+    compare: Recorder, update: str = "pg-sm", product_limit: float = 0.5
+) -> None:
+    """Counts of PG-SM are between the bounds, and in balls the product is near its limit."""
+    found = []
+    for weight, regret in product((0.25, 1.0), REGRETS):
+        odds = _odds(regret)
+        count = count_from(Remedy(update, weight), 1 - regret)
+        low, high = count_limits((odds + math.sinh(odds)) / weight, odds, weight / 2)
+        at = {"weight": weight, "regret": regret}
+        compare.at_least("n'", count, low, limit="T - κ(D + w/2)", at=at)
+        compare.at_most("n'", count, high, limit="T + D + 1", at=at)
+        found += [int(count)] if weight == 1 else []
+    for odds in (50, 100, 200):
+        low, high = count_limits(arb(odds) + arb(odds).sinh(), odds, 0.5)
+        for end in (low, high):
+            scaled = end / (1 + arb(odds).exp())
+            off = abs(scaled - product_limit)
+            compare.at_most("distance from the limit", off, 1e-15, at={"log-odds": odds})
+    compare.report(counts=", ".join(map(str, found)))
+
+
+@check(
+    "remedies:entropy",
+    wrong={
+        "the product of PG-SM": {"product_limit": 0.5},
+        "the integral without the bonus": {"bonus": False},
+    },
+)
+def entropy_bonus_stops_early(
+    compare: Recorder, product_limit: float = 0.25, bonus: bool = True
+) -> None:
+    """Log-odds stay below 1/tau, counts are between the bounds, and balls give the product."""
+    for weight, tau in product((0.25, 1.0), (0.1, 0.2, 0.5)):
+        at: dict[str, object] = {"weight": weight, "bonus": tau}
+        for outcome in outcomes(Remedy(weight=weight, entropy=tau), (30, 300, 3000)):
+            lead = _odds(outcome.regret)
+            compare.at_most("log-odds", lead, 1 / tau + 1e-9, limit="1/τ", at=at)
+            time = entropy_time(tau if bonus else 0, lead, weight)
+            low, high = count_limits(time, lead, weight * (1 + tau) / 2)
+            compare.at_least("n'", outcome.count, low, limit="T - κ(D + F)", at=at)
+            compare.at_most("n'", outcome.count, high, limit="T + D + 1", at=at)
+    for tau, most in ((0.01, 0.011), (0.005, 0.0055), (0.0025, 0.0026)):
+        odds = fixed_odds("entropy", arb(1) / round(1 / tau) if bonus else tau)
+        time = entropy_time(arb(1) / round(1 / tau) if bonus else 0, odds)
+        scaled = time / (1 + odds.exp())
+        off = abs(scaled - product_limit)
+        compare.at_most("distance of n' regret from 1/4", off, most * product_limit, at={"τ": tau})
+    bounds = {f"at {tau}": float(entropy_time(tau, 1 / tau)) for tau in (0.2, 0.1, 0.01)}
+    compare.at_least("bound at the bonus 0.01", bounds["at 0.01"], 6e42, limit="6e42")
+    compare.report(**{key: f"{value:.3g}" for key, value in bounds.items()})
+
+
+@check(
+    "remedies:estimator",
+    wrong={
+        "the gradient of the divergence": {"estimator": False},
+        "the limit without log 2": {"share": 1.0},
+    },
+)
+def grpo_penalty_stops_early(
+    compare: Recorder, estimator: bool = True, share: float = math.log(2)
+) -> None:
+    """Log-odds stay at most at the fixed point, counts are between the bounds, balls give log 2."""
+    for weight, beta in product((0.25, 1.0), (0.001, 0.01, 0.1)):
+        at = {"weight": weight, "penalty": beta}
+        remedy = Remedy(weight=weight, penalty=beta, estimator=estimator)
+        for outcome in outcomes(remedy, (30, 300, 3000)):
+            lead = _odds(outcome.regret)
+            limit = float(fixed_odds("estimator", beta))
+            compare.at_most("log-odds", lead, limit + 1e-9, limit="arsinh(1/β)", at=at)
+            time = penalty_time(beta, lead, weight)
+            low, high = count_limits(time, lead, weight * (0.5 + beta))
+            compare.at_least("n'", outcome.count, low, limit="T - κ(D + F)", at=at)
+            compare.at_most("n'", outcome.count, high, limit="T + D + 1", at=at)
+    for k in (4, 8, 12):
+        small = arb(10) ** -k
+        odds = fixed_odds("estimator", small)
+        low, high = count_limits(penalty_time(small, odds), odds, 0.5 + small)
+        place = {"β": f"1e-{k}"}
+        for end in (low, high):
+            # T = log(2)/β + O(log(1/β)), and the bounds add O(log(1/β)), too
+            compare.at_most("distance of n' β", abs(end * small - share), 200 * k * small, at=place)
+            regret = 1 / (1 + odds.exp())
+            off = abs(end * regret - share / 2)
+            compare.at_most("distance of n' regret", off, 200 * k * small, at=place)
+    compare.report(
+        **{
+            f"at {b}": round(float(penalty_time(b, fixed_odds("estimator", b))))
+            for b in (0.04, 0.001)
+        }
+    )
+
+
+@check("remedies:reference", wrong={"a factor of 3": {"factor": 3.0}})
+def reference_is_a_bet(compare: Recorder, factor: float = 9.0) -> None:
+    """Balls give the factors of the count and of the regret; runs have the same log-odds."""
+    shift = arb(9).log()
+    for k in (50, 200, 800):
+        penalty = 1 / arb(k)
+        time = entropy_time(penalty, k + shift, reference=shift) / entropy_time(penalty, k)
+        at = {"β": f"1/{k}"}
+        compare.at_most("distance of the factor", abs(time / factor - 1), 3 / arb(k), at=at)
+        regret = (1 + arb(k).exp()) / (1 + (k + shift).exp())
+        compare.at_most("distance of the regret's", abs(regret * factor - 1), 1e-9, at=at)
+    for beta, reference in product((1.0, 0.5), (0.9, 0.1)):
+        [late] = outcomes(Remedy(penalty=beta, reference=reference), [2000], most=0)
+        odds = 1 / beta + math.log(reference / (1 - reference))
+        compare.equal("log-odds", _odds(late.regret), odds, tolerance=1e-6, at={"β": beta})
+    fifty = arb(1) / 50
+    found = entropy_time(fifty, 50 + shift, reference=shift) / entropy_time(fifty, 50)
+    compare.report(factor=float(found))
+
+
+@check(
+    "remedies:normalised",
+    wrong={
+        "the bonus as without normalising": {"normalised": False},
+        "a lower bound": {"low": 1.4},
+    },
+)
+def normalised_advantages(compare: Recorder, normalised: bool = True, low: float = 1.5088) -> None:
+    """Balls enclose the threshold; runs below it have no end, runs above it have."""
+    threshold = normalised_threshold()
+    compare.at_most("threshold", abs(threshold - low - 0.00008), 1e-5, limit="1.50888 ± 1e-5")
+    # y tanh y increases, so cosh(y)/y has one minimum
+    for tau in (1.5, 1.5088):
+        compare.at_least("threshold", threshold, tau, limit="bonus without a fixed point")
+    for tau, n in product((0.0, 0.1, 0.5), (300, 3000)):
+        [found] = outcomes(Remedy(normalised=normalised, entropy=tau), [n])
+        at = {"bonus": tau, "n": n}
+        off, most = abs(found.count / n - 1), 25 * math.log(n) / n
+        compare.at_most("|n'/n - 1|", off, most, limit="25 log(n)/n", at=at)
+        off = abs(found.regret * n**2 - 1)
+        compare.at_most("|n² regret - 1|", off, most, limit="25 log(n)/n", at=at)
+    [stays] = outcomes(Remedy(normalised=True, entropy=1.6), [3000])
+    compare.at_least("regret at the bonus 1.6", stays.regret, 0.1)
+    [known] = outcomes(Remedy(normalised=normalised, entropy=0.1), [3000])
+    compare.report(count=int(known.count), regret=f"{known.regret:.2g}")
+
+
+@check(
+    "remedies:clip",
+    wrong={"a policy that is not at a corner": {"times": 20.0}, "a sharp clip": {"clip": 0.01}},
+)
+def clipping_does_not_bind(compare: Recorder, times: float = 1.0, clip: float = 0.0) -> None:
+    """A batch with clipping leads to the policy of K updates, for regrets up to the bound."""
+    for epochs, weight, epsilon in product((1, 4, 10), (1.0, 3.0), (0.1, 0.2, 0.5)):
+        bound = math.log1p(epsilon) / (2 * (1 + epsilon) * epochs * weight)
+        for share in (1.0, 0.1, 1e-3):
+            regret = min(times * share * bound, 0.4)
+            theta = np.log([1 - regret, regret])
+            clipped = Remedy(epochs=epochs, weight=weight, clip=clip or epsilon)
+            after = _one_batch(clipped, regret)
+            for _ in range(epochs):
+                theta = UPDATES["pg-sm"].step(theta, [0.0, 1.0], weight)
+            expected = UPDATES["pg-sm"].policy(theta)[1]
+            at = {"K": epochs, "w": weight, "ε": epsilon, "regret": f"{regret:.3g}"}
+            off = abs(float(after / expected) - 1)
+            compare.at_most("relative distance from K updates", off, 1e-12, at=at)
+
+
+def _one_batch(remedy: Remedy, regret: float) -> float:
+    """Return the probability of the second action after one step from a policy."""
+    learner = remedy.start([1 - regret, regret], [1.0, 0.0])
+    learner.step([0.0, 1.0])
+    return learner.policy()[1]
+
+
+@check("remedies:adam", wrong={"plain gradient steps": {"adam": False}})
+def adam_has_a_plateau(compare: Recorder, adam: bool = True) -> None:
+    """Counts at two step sizes are nearly equal, and far below n; later they are not."""
+    found = []
+    for rate in (0.003, 0.3):
+        count = count_after(Remedy(adam=rate if adam else 0.0), 10_000)
+        found.append(int(count))
+        at = {"step size": rate}
+        compare.at_most("n' after 10 000 steps", count, 1700, at=at)
+        compare.at_least("n' after 10 000 steps", count, 1300, at=at)
+    long = count_after(Remedy(adam=0.1 if adam else 0.0), 60_000)
+    compare.at_least("n' after 60 000 steps", long, 30_000, limit="30 000")
+    compare.report(counts=", ".join(map(str, found)), long=int(long))
+
+
+@check(
+    "remedies:soft-npg",
+    wrong={"PG-SM with the bonus": {"update": "pg-sm"}, "half of the bound": {"share": 0.5}},
+)
+def soft_npg_is_bounded(compare: Recorder, update: str = "npg", share: float = 1.0) -> None:
+    """Counts are at most the bound and attain it; the regret is above its limit."""
+    for weight, tau in ((1.0, 0.1), (1.0, 0.2), (0.1, 0.1), (0.5, 0.3), (2.0, 0.05)):
+        bound = soft_npg_count(tau, weight)
+        remedy = Remedy(update, weight, entropy=tau)
+        at = {"weight": weight, "bonus": tau}
+        for found in outcomes(remedy, (1, 10, 100, 1000)):
+            compare.at_most("n'", found.count, share * bound, limit="⌈log 2/-log(1 - wτ)⌉", at=at)
+            limit = 1 / (1 + math.exp(1 / tau))
+            compare.at_least("regret", found.regret, limit * (1 - 1e-12), at=at)
+    [last] = outcomes(Remedy(update, entropy=0.1), [1000])
+    compare.report(count=soft_npg_count(0.1), regret=f"{last.regret:.2g}")
+
+
+@check("remedies:critic", wrong={"half of the rate": {"times": 0.5}})
+def critic_adds_its_lag(compare: Recorder, times: float = 1.0) -> None:
+    """The counts with a critic minus those with exact values are near its lag."""
+    counts = {}
+    for alpha in (0.1, 0.01):
+        sign = math.ceil(math.log(2) / -math.log1p(-alpha))
+        at = {"rate": alpha}
+        for name in ("ce", "di", "pg-sm"):
+            counts[name] = count_after(Remedy(name, critic=times * alpha), 3000)
+        exact = count_after(Remedy("pg-sm"), 3000)
+        for name in ("ce", "di"):
+            compare.at_least("n' of CE and DI", counts[name], sign, at=at | {"update": name})
+            most = sign + 2 / math.sqrt(alpha)
+            compare.at_most("n' of CE and DI", counts[name], most, at=at | {"update": name})
+        off = abs((counts["pg-sm"] - exact) * alpha - 1)
+        compare.at_most("|α (n' - n' exact) - 1|, PG-SM", off, 0.2, at=at)
+    compare.report(**{k: int(v) for k, v in counts.items()}, more=int(counts["pg-sm"] - exact))
+
+
+@check("remedies:silence", wrong={"a floor for DI": {"floor": 0.05}})
+def nobody_hears_what_is_not_tried(compare: Recorder, floor: float = 0.0) -> None:
+    """Without a floor DI does not return and NPG need not; with one all runs return."""
+    silent = no_sample(math.log(999), 0.5, 8)
+    for probability in (0.9, 0.99, 0.999):
+        chance = no_sample(math.log(probability / (1 - probability)), 0.5, 8)
+        compare.at_least("chance of no sample", chance, 1e-2, at={"from": probability})
+        remedy = SampledRemedy("npg")
+        counts = sampled_counts(remedy, "bad turns good", 0, probability, RUNS, 2000)
+        share = float(np.isinf(counts).mean())
+        slack = 3 * math.sqrt(chance * (1 - chance) / RUNS)
+        compare.at_least(
+            "share of NPG's runs away", share, chance - slack, at={"from": probability}
+        )
+    away = sampled_counts(
+        SampledRemedy("di", exploration=floor), "bad turns good", 100, n_runs=RUNS
+    )
+    compare.equal("runs of DI that return", int(np.isfinite(away).sum()), 0, at={"n": 100})
+    for name in ("di", "npg"):
+        remedy = SampledRemedy(name, exploration=0.05)
+        counts = sampled_counts(remedy, "bad turns good", 100, n_runs=RUNS)
+        compare.true("all runs return with a floor", np.isfinite(counts).all(), at={"update": name})
+    compare.report(silent=round(silent, 3), runs=RUNS, back=int(np.isfinite(away).sum()))
+
+
+@check("remedies:samples", wrong={"exploration by default": {"floor": 0.05}})
+def medians_with_samples(compare: Recorder, floor: float = 0.0) -> None:
+    """Medians of seeded runs; all are far from the limits that they are compared with."""
+
+    def median(name: str, change: str, exploration: float) -> float:
+        remedy = SampledRemedy(name, exploration=exploration)
+        return float(np.median(sampled_counts(remedy, change, 100, n_runs=RUNS)))
+
+    worse, better = list(CHANGES)[1:]
+    for name in ("ce", "di"):
+        at = {"update": name}
+        compare.at_most("median, good turns bad", median(name, worse, floor), 10, at=at)
+        compare.at_most("median with a floor", median(name, better, 0.05), 50, at=at)
+    slow = median("pg-sm", worse, floor)
+    compare.at_least("median of PG-SM, good turns bad", slow, 50)
+    silent = median("ce", better, floor)
+    compare.at_least("median of CE, bad turns good", silent, 200)
+    compare.report(
+        runs=RUNS,
+        **{
+            "ce without": int(silent),
+            "ce with": int(median("ce", better, 0.05)),
+            "di with": int(median("di", better, 0.05)),
+            "pg with": int(median("pg-sm", better, 0.05)),
+        },
+    )

@@ -1,0 +1,77 @@
+"""Figures and tables of the chapter on remedies."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pu_lib.chapters.remedies.quantities import (
+    CHANGES,
+    REMEDIES,
+    SampledRemedy,
+    outcomes,
+    sampled_counts,
+    table,
+)
+from pu_lib.show.style import GREY, INK, figure, line, styled
+
+__all__ = ["draw_counts", "sampled_table", "styled_table"]
+
+NS = (1, 3, 10, 30, 100, 300, 1000)
+
+
+@styled
+def draw_counts() -> Figure:
+    """Draw the counts n' after n steps, and the regret at the change, for some remedies."""
+    fig, (left, right) = figure(1, 2, height=3.8)
+    looks = {
+        "PG-SM": line("pg-sm"),
+        "+ entropy 0.2": {"color": INK, "linestyle": "--", "label": "entropy 0.2"},
+        "+ GRPO's KL 0.04": {"color": INK, "linestyle": ":", "label": "GRPO's KL 0.04"},
+        "normalised advantages": {"color": GREY, "linestyle": "--", "label": "normalised"},
+        "Adam 0.01": {"color": GREY, "linestyle": "-.", "label": "Adam 0.01"},
+        "soft NPG 0.1": line("npg") | {"label": "soft NPG 0.1"},
+        "CE": line("ce"),
+        "DI": line("di"),
+    }
+    for label, look in looks.items():
+        found = outcomes(REMEDIES[label], NS)
+        left.plot(NS, [x.count for x in found], **look)
+        right.plot(NS, [max(x.regret, 1e-8) for x in found], **look | {"label": None})
+    left.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="steps $n'$ to unlearn")
+    right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="regret at the change")
+    fig.legend(loc="outside upper center", ncols=4)
+    return fig
+
+
+def styled_table(three: bool = False) -> pd.DataFrame:
+    """Return the table of counts, and of regrets at the largest n; three actions stop at 100."""
+    ns = (10, 100) if three else (10, 100, 1000)
+    found = pd.DataFrame(table(ns, three=three)).T
+    regrets = found.pop("regret").map(lambda x: f"{x:.1e}" if x > 0 else "< 1e-300")
+    whole = found.astype(int)
+    whole.insert(len(ns), f"regret at {ns[-1]}", regrets)
+    return whole
+
+
+def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataFrame:
+    """Return medians of the counts of seeded runs with eight samples per step."""
+    rows = {
+        "PG-SM, critic": SampledRemedy("pg-sm"),
+        "CE": SampledRemedy("ce"),
+        "DI": SampledRemedy("di"),
+        "NPG": SampledRemedy("npg"),
+        "PG-SM, critic, exploration": SampledRemedy("pg-sm", exploration=0.05),
+        "CE, exploration": SampledRemedy("ce", exploration=0.05),
+        "DI, exploration": SampledRemedy("di", exploration=0.05),
+        "NPG, exploration": SampledRemedy("npg", exploration=0.05),
+        "group advantages": SampledRemedy("group"),
+        "group, entropy 0.1": SampledRemedy("group", entropy=0.1),
+        "group, normalised (GRPO)": SampledRemedy("group", normalised=True),
+    }
+    found = {}
+    for label, remedy in rows.items():
+        runs = {c: sampled_counts(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
+        medians = {c: float(pd.Series(x).median()) for c, x in runs.items()}
+        found[label] = {c: f"over {most}" if m > most else f"{m:.0f}" for c, m in medians.items()}
+    return pd.DataFrame(found).T

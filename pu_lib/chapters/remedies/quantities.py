@@ -1,0 +1,541 @@
+r"""What entropy bonuses, penalties, clipping, Adam and critics do to the time to unlearn.
+
+The process has one state. A policy learns for n steps; then the values change, and the count n' is
+the number of steps until the new best action has probability one half. The *regret* is what the
+policy loses at the moment of the change: :math:`\max_a q(a)-\sum_a\pi(a)q(a)` for the old values.
+
+With two actions that are a gap of 1 apart, the log-odds d of the action that was best follow
+:math:`d_{t+1}=d_t-f(d_t)` after the change. If f is positive, at most F, and log f changes by at
+most 1 where d changes by 1, the count from D is close to :math:`T(D)=\int_0^Ddx/f(x)`:
+
+.. math:: T(D)-\kappa(D+F)\le n'\le T(D)+D+1,\qquad\kappa=(e^F-1)/F.
+
+For PG-SM with an entropy bonus :math:`\tau` and the weight w, :math:`f(x)=w(1+\tau
+x)/(1+\cosh x)`, and with the penalty :math:`\beta` as in GRPO's code towards the uniform policy
+:math:`f(x)=w(1+\beta\sinh x)/(1+\cosh x)`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from flint import acb, arb
+from scipy.special import expit
+
+from pu_lib.arrays import Floats
+from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
+from pu_lib.updates import UPDATES
+
+__all__ = [
+    "CHANGES",
+    "REMEDIES",
+    "Learner",
+    "Outcome",
+    "Remedy",
+    "SampledRemedy",
+    "count_after",
+    "count_from",
+    "count_limits",
+    "entropy_time",
+    "fixed_odds",
+    "no_sample",
+    "normalised_threshold",
+    "outcomes",
+    "penalty_time",
+    "sampled_counts",
+    "soft_npg_count",
+    "table",
+]
+
+MAX_STEPS = 100_000
+"""The largest number of steps in which a policy is followed after the change."""
+
+CHANGES: dict[str, tuple[list[float], list[float]]] = {
+    "swap": ([1.0, 0.0], [0.0, 1.0]),
+    "good turns bad": ([1.0, 0.5], [0.0, 0.5]),
+    "bad turns good": ([0.5, 0.0], [0.5, 1.0]),
+}
+"""The values of two actions before and after the change."""
+
+THREE = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0])
+"""The values of three actions before and after the change."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    r"""An update and what is added to it.
+
+    Attributes
+    ----------
+    update : str
+        The name of an update of the library, or "spma". All remedies but `critic`, `sampled` and
+        `exploration` require "pg-sm", except that "npg" allows `entropy`, too (soft NPG).
+    weight : float
+        The weight of each step.
+    entropy : float
+        The coefficient :math:`\tau` of the entropy bonus.
+    penalty : float
+        The coefficient :math:`\beta` of the divergence from a reference policy.
+    estimator : bool
+        Whether the penalty is the expected gradient of :math:`\rho-1-\log\rho` with
+        :math:`\rho=\pi_{\rm ref}/\pi` for fixed samples, as in GRPO's code, instead of the
+        gradient of :math:`KL(\pi\|\pi_{\rm ref})`.
+    reference : float or None
+        The probability of the first action under the reference; the others share the rest. None
+        is the uniform policy.
+    epochs : int
+        The number of gradient steps per batch; advantages and ratios refer to its first policy.
+    clip : float
+        The largest change of a ratio of probabilities, or 0 for no clipping.
+    normalised : bool
+        Whether advantages are divided by their standard deviation under the policy.
+    adam : float
+        The step size of Adam with the usual constants, or 0 for plain gradient steps.
+    decay : float
+        The coefficient of the decay of parameters.
+    critic : float
+        The rate :math:`\alpha` at which learned values follow the values.
+    sampled : bool
+        Whether the rate for an action is multiplied by the probability with which it is taken.
+    exploration : float
+        The probability with which the action taken is uniformly random, if `sampled`.
+    """
+
+    update: str = "pg-sm"
+    weight: float = 1.0
+    entropy: float = 0.0
+    penalty: float = 0.0
+    estimator: bool = False
+    reference: float | None = None
+    epochs: int = 1
+    clip: float = 0.0
+    normalised: bool = False
+    adam: float = 0.0
+    decay: float = 0.0
+    critic: float = 1.0
+    sampled: bool = False
+    exploration: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise a `ValueError` for an unknown update or a remedy that it does not allow."""
+        if self.update not in (*UPDATES, "spma"):
+            raise ValueError(f"update: unknown update {self.update!r}.")
+        allowed = {"update", "weight", "critic", "sampled", "exploration"}
+        allowed |= {"entropy"} if self.update == "npg" else set()
+        given = [name for name, value in vars(self).items() if value != getattr(Remedy, name)]
+        if self.update != "pg-sm" and not allowed.issuperset(given):
+            raise ValueError(f"{self.update}: does not allow {sorted(set(given) - allowed)}.")
+
+    def start(self, policy: Sequence[float], q: Sequence[float] | None = None) -> Learner:
+        """Return a learner with a policy of full support and learned values, 0 if not given."""
+        return Learner(self, policy, q)
+
+
+def _softmax(theta: Sequence[float]) -> list[float]:
+    top = max(theta)
+    powers = [math.exp(x - top) for x in theta]
+    total = sum(powers)
+    return [x / total for x in powers]
+
+
+def _gradient(
+    remedy: Remedy, theta: list[float], old: list[float], adv: list[float]
+) -> list[float]:
+    """Return the gradient of the surrogate, with a bonus and a penalty, at the parameters."""
+    pi = _softmax(theta)
+    rise, fall = 1 + remedy.clip, 1 - remedy.clip
+    scores = [
+        0.0 if remedy.clip and ((c > 0 and p > rise * o) or (c < 0 and p < fall * o)) else p * c
+        for p, o, c in zip(pi, old, adv, strict=True)
+    ]
+    total = sum(scores)
+    found = [s - p * total for s, p in zip(scores, pi, strict=True)]
+    actions = range(len(pi))
+    if remedy.entropy:
+        for a in actions:
+            mean = sum(pi[b] * (theta[a] - theta[b]) for b in actions)
+            found[a] -= remedy.entropy * pi[a] * mean
+    if remedy.penalty:
+        first = 1 / len(pi) if remedy.reference is None else remedy.reference
+        ref = [first] + [(1 - first) / (len(pi) - 1)] * (len(pi) - 1)
+        for a in actions:
+            if remedy.estimator:
+                found[a] -= remedy.penalty * (pi[a] - ref[a])
+            else:
+                mean = sum(
+                    pi[b] * (theta[a] - theta[b] - math.log(ref[a] / ref[b])) for b in actions
+                )
+                found[a] -= remedy.penalty * pi[a] * mean
+    return [g - remedy.decay * x for g, x in zip(found, theta, strict=True)]
+
+
+class Learner:
+    """The state of a policy under a remedy: parameters, learned values and Adam's averages."""
+
+    def __init__(self, remedy: Remedy, policy: Sequence[float], q: Sequence[float] | None) -> None:
+        self.remedy = remedy
+        k = len(policy)
+        if remedy.update in UPDATES:
+            self.theta = [float(x) for x in UPDATES[remedy.update].parameters(policy)]
+        else:
+            self.theta = [math.log(p) for p in policy]
+        self.q = [0.0] * k if q is None else list(q)
+        self.first, self.second, self.steps = [0.0] * k, [0.0] * k, 0
+
+    def policy(self) -> list[float]:
+        """Return the probabilities of the actions."""
+        if self.remedy.update in ("di", "pg-es"):
+            return [float(p) for p in UPDATES[self.remedy.update].policy(np.array(self.theta))]
+        return _softmax(self.theta)
+
+    def step(self, values: Sequence[float]) -> None:
+        """Update the learned values towards `values`, and then the parameters."""
+        remedy, theta = self.remedy, self.theta
+        if remedy.critic < 1 or remedy.sampled:
+            rates = [remedy.critic] * len(values)
+            if remedy.sampled:
+                pi, epsilon = self.policy(), remedy.exploration
+                rates = [remedy.critic * (epsilon / len(pi) + (1 - epsilon) * p) for p in pi]
+            self.q = [q + r * (v - q) for q, r, v in zip(self.q, rates, values, strict=True)]
+        else:
+            self.q = list(values)
+        q, w = self.q, remedy.weight
+        if remedy.update == "npg":
+            self.theta = [
+                x + w * (v - remedy.entropy * x) - w * max(q) for x, v in zip(theta, q, strict=True)
+            ]
+            return
+        if remedy.update not in ("pg-sm", "spma"):
+            self.theta = UPDATES[remedy.update].step(np.array(theta), np.array(q), w).tolist()
+            return
+        old = _softmax(theta)
+        adv = [sum(p * (v - u) for p, u in zip(old, q, strict=True)) for v in q]
+        if remedy.update == "spma":
+            self.theta = [x + math.log1p(w * c) for x, c in zip(theta, adv, strict=True)]
+            return
+        if remedy.normalised:
+            spread = math.sqrt(sum(p * c * c for p, c in zip(old, adv, strict=True)))
+            adv = [c / spread if spread else 0.0 for c in adv]
+        for _ in range(remedy.epochs):
+            slope = _gradient(remedy, self.theta, old, adv)
+            if remedy.adam:
+                slope = self._adam(slope)
+            size = remedy.adam or w
+            self.theta = [x + size * g for x, g in zip(self.theta, slope, strict=True)]
+
+    def _adam(self, slope: list[float]) -> list[float]:
+        self.steps += 1
+        self.first = [0.9 * m + 0.1 * g for m, g in zip(self.first, slope, strict=True)]
+        self.second = [0.999 * v + 0.001 * g * g for v, g in zip(self.second, slope, strict=True)]
+        bias, spread = 1 - 0.9**self.steps, 1 - 0.999**self.steps
+        return [
+            m / bias / (math.sqrt(v / spread) + 1e-8)
+            for m, v in zip(self.first, self.second, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The count n' after n steps, and the regret at the change.
+
+    Attributes
+    ----------
+    n : int
+        The number of steps before the change.
+    regret : float
+        The regret at the change.
+    count : int or float
+        The number of steps until the new best action has probability one half, or infinity.
+    """
+
+    n: int
+    regret: float
+    count: float
+
+
+def _finish(
+    learner: Learner, n: int, before: Sequence[float], after: Sequence[float], most: int
+) -> Outcome:
+    pi, best, steps = learner.policy(), max(before), 0
+    regret = sum(p * (best - v) for p, v in zip(pi, before, strict=True))
+    target = after.index(max(after))
+    while learner.policy()[target] < 0.5 - 1e-12:
+        if steps == most:
+            return Outcome(n, regret, math.inf)
+        learner.step(after)
+        steps += 1
+    return Outcome(n, regret, steps)
+
+
+def outcomes(
+    remedy: Remedy,
+    ns: Sequence[int],
+    change: tuple[list[float], list[float]] = CHANGES["swap"],
+    most: int = MAX_STEPS,
+) -> list[Outcome]:
+    """Return the outcomes after each of the numbers of steps from the uniform policy."""
+    before, after = change
+    learner, steps, found = remedy.start([1 / len(before)] * len(before)), 0, {}
+    for n in sorted(set(ns)):
+        for _ in range(n - steps):
+            learner.step(before)
+        steps = n
+        found[n] = _finish(copy.deepcopy(learner), n, before, after, most)
+    return [found[n] for n in ns]
+
+
+def count_after(remedy: Remedy, n: int, **options: Any) -> float:
+    """Return the count n' after n steps; the options are those of `outcomes`."""
+    return outcomes(remedy, [n], **options)[0].count
+
+
+def count_from(
+    remedy: Remedy,
+    probability: float,
+    change: tuple[list[float], list[float]] = CHANGES["swap"],
+    most: int = MAX_STEPS,
+) -> float:
+    """Return the count from a policy that gives the first action a probability.
+
+    The other actions share the rest. Learned values are those before the change, and Adam has seen
+    no gradient.
+    """
+    before, after = change
+    rest = (1 - probability) / (len(before) - 1)
+    learner = remedy.start([probability] + [rest] * (len(before) - 1), before)
+    return _finish(learner, 0, before, after, most).count
+
+
+# Exact facts on two actions
+
+
+def count_limits(time: Any, odds: Any, most: Any) -> tuple[Any, Any]:
+    """Return the lower and the upper bound on the count from log-odds D, given T(D) and F."""
+    kappa = (arb(most).exp() - 1) / most
+    return time - kappa * (odds + most), time + odds + 1
+
+
+def entropy_time(tau: Any, odds: Any, w: Any = 1, reference: Any = 0) -> arb:
+    """Return T(D) for PG-SM with an entropy bonus, in balls.
+
+    For the divergence from a reference, `reference` is its log-odds and `tau` the coefficient. The
+    time is positive if ``tau * reference < 1``.
+    """
+    return _integral(lambda x: 1 + arb(tau) * (x - arb(reference)), odds, w)
+
+
+def penalty_time(beta: Any, odds: Any, w: Any = 1) -> arb:
+    """Return T(D) for PG-SM with the penalty of GRPO's code towards the uniform policy."""
+    return _integral(lambda x: 1 + arb(beta) * x.sinh(), odds, w)
+
+
+def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
+    """Return the integral of (1 + cosh x) / (w factor(x)) from 0 to the log-odds."""
+    top = arb(odds).exp()  # taken out, since the tolerance of the integral is absolute
+    found = acb.integral(lambda x, _: (1 + x.cosh()) / top / factor(x), 0, arb(odds))
+    return found.real * top / arb(w)
+
+
+def fixed_odds(kind: Literal["entropy", "estimator"], coefficient: Any) -> arb:
+    r"""Return the log-odds at which learning stops: :math:`1/\tau` or arsinh of :math:`1/\beta`."""
+    odds = 1 / arb(coefficient)
+    return odds if kind == "entropy" else odds.asinh()
+
+
+def normalised_threshold() -> arb:
+    r"""Return the least bonus with a fixed point if advantages are normalised.
+
+    The log-odds d stay if :math:`\tau d=2\cosh(d/2)`; the minimum of the right side over d is at
+    :math:`y\tanh y=1` with :math:`y=d/2`.
+    """
+    y = arb("1.19967864025773383392")
+    y = arb(y.mid(), "1e-15")
+    slope = y.tanh() + y * (1 - y.tanh() ** 2)
+    y = y.mid() - (y.mid() * arb(y.mid()).tanh() - 1) / slope  # interval Newton: encloses the root
+    return y.cosh() / y
+
+
+def soft_npg_count(tau: Any, w: Any = 1) -> int:
+    """Return the largest count of soft NPG over all n: ceil(log 2 / -log(1 - w tau))."""
+    ratio = arb(2).log() / -(1 - arb(w) * arb(tau)).log()
+    return int(ratio.ceil().unique_fmpz() or 0)
+
+
+def no_sample(odds: float, weight: float, group: int, steps: int = 2000) -> float:
+    """Return a bound on the probability that NPG never takes the action that turned good.
+
+    It starts at the given log-odds of the other action, which is worth `weight` more per step in
+    log-odds. After `steps` steps a geometric series bounds the rest.
+    """
+    chances = expit(-(odds + weight * np.arange(steps)))
+    rest = chances[-1] * math.exp(-weight) / -math.expm1(-weight)
+    return float(math.exp(group * (np.log1p(-chances).sum() - 2 * rest)))
+
+
+# Samples
+
+
+@dataclass(frozen=True)
+class SampledRemedy:
+    r"""An update that sees the rewards of G sampled actions per step.
+
+    Attributes
+    ----------
+    update : {"pg-sm", "npg", "ce", "di", "group"}
+        The update; "group" is the policy gradient of the group's advantages.
+    critic : float
+        The rate of the learned values per sample; not used by "group".
+    exploration : float
+        The probability with which an action is uniformly random.
+    entropy : float
+        The coefficient of the entropy bonus, for "pg-sm" and "group".
+    normalised : bool
+        Whether the group's advantages are divided by their standard deviation, as in GRPO.
+    group : int
+        The number of sampled actions per step.
+    """
+
+    update: str
+    critic: float = 0.1
+    exploration: float = 0.0
+    entropy: float = 0.0
+    normalised: bool = False
+    group: int = 8
+
+
+@dataclass
+class _Runs:
+    """The state of many independent runs with two actions."""
+
+    odds: Floats
+    values: Floats
+
+    def policy(self, update: str) -> Floats:
+        return self.odds if update == "di" else np.asarray(expit(self.odds))
+
+
+def _sampled_step(
+    remedy: SampledRemedy, runs: _Runs, values: Sequence[float], rng: np.random.Generator
+) -> None:
+    pi = runs.policy(remedy.update)
+    taken = rng.binomial(
+        remedy.group, remedy.exploration / 2 + (1 - remedy.exploration) * pi
+    ).astype(np.float64)
+    numbers = np.stack([taken, remedy.group - taken])
+    if remedy.update == "group":
+        share = taken / remedy.group
+        gap = values[0] - values[1]
+        # sum of the advantages of the samples of each action; rewards have no noise
+        slope = share * (1 - share) * gap
+        if remedy.normalised:
+            slope = np.sign(gap) * np.sqrt(share * (1 - share))
+        runs.odds = runs.odds + 2 * slope - 2 * remedy.entropy * pi * expit(-runs.odds) * runs.odds
+        return
+    rates = 1 - (1 - remedy.critic) ** numbers
+    runs.values = runs.values + rates * (np.array(values)[:, None] - runs.values)
+    gap = runs.values[0] - runs.values[1]
+    if remedy.update == "di":
+        runs.odds = np.clip(runs.odds + gap / 2, 0.0, 1.0)
+    elif remedy.update == "npg":
+        runs.odds = runs.odds + gap
+    elif remedy.update == "ce":
+        runs.odds = runs.odds + 2 * np.where(gap > 0, expit(-runs.odds), -pi) * (gap != 0)
+    else:
+        both = pi * expit(-runs.odds)
+        runs.odds = runs.odds + 2 * both * (gap - remedy.entropy * runs.odds)
+
+
+def sampled_counts(
+    remedy: SampledRemedy,
+    change: str,
+    n: int = 0,
+    probability: float = 0.5,
+    n_runs: int = 100,
+    most: int = 10_000,
+    seed: int = 0,
+) -> Floats:
+    """Return the counts of independent runs with noise-free rewards; infinity if above `most`.
+
+    The runs learn for n steps of weight 1 from the probability of the first action. Without such
+    steps the learned values are those before the change.
+    """
+    before, after = CHANGES[change]
+    rng = np.random.default_rng(seed)
+    known = before if n == 0 else [0.0, 0.0]
+    start = probability if remedy.update == "di" else math.log(probability / (1 - probability))
+    runs = _Runs(np.full(n_runs, start), np.tile(np.array(known)[:, None], n_runs))
+    for _ in range(n):
+        _sampled_step(remedy, runs, before, rng)
+    found = np.full(n_runs, math.inf)
+    half = 0.5 if remedy.update == "di" else 0.0
+    for step in range(most + 1):
+        found[(runs.odds <= half) & np.isinf(found)] = step
+        stuck = remedy.update == "di" and remedy.exploration == 0 and bool((runs.odds == 1).all())
+        if np.isfinite(found).all() or (stuck and bool((runs.values[0] > runs.values[1]).all())):
+            break
+        _sampled_step(remedy, runs, after, rng)
+    return found
+
+
+# The table
+
+REMEDIES: dict[str, Remedy] = {
+    "PG-SM": Remedy(),
+    "+ entropy 0.01": Remedy(entropy=0.01),
+    "+ entropy 0.1": Remedy(entropy=0.1),
+    "+ entropy 0.2": Remedy(entropy=0.2),
+    "+ entropy 0.5": Remedy(entropy=0.5),
+    "+ KL to uniform 0.1": Remedy(penalty=0.1),
+    "+ KL to (0.9, 0.1) 0.1": Remedy(penalty=0.1, reference=0.9),
+    "+ GRPO's KL 0.001": Remedy(penalty=0.001, estimator=True),
+    "+ GRPO's KL 0.04": Remedy(penalty=0.04, estimator=True),
+    "+ weight decay 0.001": Remedy(decay=0.001),
+    "normalised advantages": Remedy(normalised=True),
+    "normalised, entropy 0.1": Remedy(normalised=True, entropy=0.1),
+    "4 epochs, clipped": Remedy(epochs=4, clip=0.2),
+    "10 epochs, clipped": Remedy(epochs=10, clip=0.2),
+    "Adam 0.01": Remedy(adam=0.01),
+    "Adam 0.1": Remedy(adam=0.1),
+    "all of these": Remedy(epochs=10, clip=0.2, normalised=True, adam=0.01, entropy=0.01),
+    "critic 0.1": Remedy(critic=0.1),
+    "critic 0.01": Remedy(critic=0.01),
+    "SPMA, weight 0.5": Remedy("spma", weight=0.5),
+    "NPG": Remedy("npg"),
+    "soft NPG 0.1": Remedy("npg", entropy=0.1),
+    "soft NPG 0.2": Remedy("npg", entropy=0.2),
+    "CE": Remedy("ce"),
+    "CE, critic 0.01": Remedy("ce", critic=0.01),
+    "MCE": Remedy("mce"),
+    "SCE": Remedy("sce"),
+    "DI": Remedy("di"),
+    "DI, critic 0.01": Remedy("di", critic=0.01),
+}
+"""The rows of the table for two actions; "all of these" has ten epochs, Adam 0.01, entropy 0.01."""
+
+
+def table(
+    ns: Sequence[int] = (10, 100, 1000, 10_000),
+    policies: Sequence[float] = (0.9, 0.99, 0.999),
+    three: bool = False,
+) -> dict[str, dict[str, float]]:
+    """Return the counts after each n and from each policy, and the regret at the largest n.
+
+    The values are swapped; with `three` actions they change from (1, 1/2, 0) to (0, 1/2, 1).
+    """
+    change, found = THREE if three else CHANGES["swap"], {}
+    for label, remedy in REMEDIES.items():
+        after = outcomes(remedy, ns, change)
+        row = {f"n = {x.n}": x.count for x in after} | {"regret": after[-1].regret}
+        found[label] = row | {f"from {p}": count_from(remedy, p, change) for p in policies}
+    if not three:  # its parameters fall below the smallest number, so exact counts replace the run
+        found["PG-ES, weight 0.5"] = {
+            **{f"n = {n}": x for n, x in zip(ns, counts(ns, "pg-es", 0.5), strict=True)},
+            "regret": 0.0,
+            **{f"from {p}": float(steps_to_half("pg-es", p, 0.5)) for p in policies},
+        }
+    return found

@@ -1,0 +1,195 @@
+"""Remedies: steps and counts by hand, integrals with mpmath, and runs against the library."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from pu_lib.chapters.remedies import quantities as remedies
+from pu_lib.chapters.remedies.quantities import Remedy, SampledRemedy, count_after, outcomes
+from pu_lib.updates import UPDATES
+
+
+def one_step(remedy, policy, values):
+    learner = remedy.start(policy)
+    before = list(learner.theta)
+    learner.step(values)
+    return np.subtract(learner.theta, before)
+
+
+def gradient(loss, theta):
+    """Return central differences of a function of the parameters, with 50 digits."""
+    found, h = [], mpmath.mpf("1e-20")
+    for a in range(len(theta)):
+        up, down = list(theta), list(theta)
+        up[a] += h
+        down[a] -= h
+        found.append(float((loss(up) - loss(down)) / (2 * h)))
+    return found
+
+
+def policy_of(theta):
+    total = sum(mpmath.e**x for x in theta)
+    return [mpmath.e**x / total for x in theta]
+
+
+POLICY, VALUES, REFERENCE = [0.7, 0.2, 0.1], [0.3, 1.0, -0.5], [0.6, 0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("remedy", "bonus"),
+    [
+        (Remedy(), lambda pi: 0),
+        (Remedy(entropy=0.3), lambda pi: -0.3 * sum(p * mpmath.log(p) for p in pi)),
+        (
+            Remedy(penalty=0.3, reference=0.6),
+            lambda pi: (
+                -0.3 * sum(p * mpmath.log(p / r) for p, r in zip(pi, REFERENCE, strict=True))
+            ),
+        ),
+        (  # the estimator's expected gradient is that of the other divergence
+            Remedy(penalty=0.3, reference=0.6, estimator=True),
+            lambda pi: (
+                -0.3 * sum(r * mpmath.log(r / p) for p, r in zip(pi, REFERENCE, strict=True))
+            ),
+        ),
+    ],
+)
+def test_steps_are_gradients(remedy, bonus):
+    with mpmath.workdps(50):
+
+        def objective(theta):
+            pi = policy_of(theta)
+            return sum(p * q for p, q in zip(pi, VALUES, strict=True)) + bonus(pi)
+
+        expected = gradient(objective, [mpmath.log(p) for p in POLICY])
+    np.testing.assert_allclose(one_step(remedy, POLICY, VALUES), expected, rtol=1e-12)
+
+
+def test_normalised_step_by_hand():
+    """Policy (4/5, 1/5), values (1, 0): the deviation is 2/5, the step ±(4/25)/(2/5)."""
+    step = one_step(Remedy(normalised=True), [0.8, 0.2], [1.0, 0.0])
+    np.testing.assert_allclose(step, [0.4, -0.4], rtol=1e-14)
+
+
+def test_first_step_of_adam_has_the_step_size():
+    step = one_step(Remedy(adam=0.1), [0.8, 0.2], [1.0, 0.0])
+    np.testing.assert_allclose(step, [0.1, -0.1], rtol=1e-6)
+
+
+def test_clipped_epoch_by_hand():
+    """The second epoch finds the ratio of the second action at 2 and the first within the clip."""
+    step = one_step(Remedy(epochs=2, clip=0.9, weight=100.0), [0.99, 0.01], [0.0, 1.0])
+    d = math.log(99) - 2 * 100 * 0.99 * 0.01
+    p = 1 / (1 + math.exp(d))  # above 1.9 * 0.01: only the first action's term is left
+    slope = -(1 - p) * 0.01 * p
+    assert p > 0.019
+    np.testing.assert_allclose(step, [-0.99 + 100 * slope, 0.99 - 100 * slope], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pg-sm", "ce", "mce", "sce", "di", "npg"])
+def test_plain_remedies_are_the_librarys_updates(name):
+    theta = UPDATES[name].parameters(POLICY)
+    expected = UPDATES[name].policy(UPDATES[name].step(theta, VALUES, 0.7))
+    learner = Remedy(name, weight=0.7).start(POLICY)
+    learner.step(VALUES)
+    np.testing.assert_allclose(learner.policy(), expected, rtol=1e-13)
+
+
+def test_critic_by_hand():
+    learner = Remedy(critic=0.5, sampled=True, exploration=0.4).start([0.75, 0.25], [1.0, 0.0])
+    learner.step([0.0, 1.0])
+    np.testing.assert_allclose(learner.q, [1 - 0.5 * 0.65, 0.5 * 0.35], rtol=1e-15)
+
+
+COUNTS = {
+    "PG-SM": (12, 104, 1007),
+    "+ entropy 0.1": (9, 48, 269),
+    "+ KL to uniform 0.1": (9, 48, 269),
+    "+ KL to (0.9, 0.1) 0.1": (13, 73, 441),
+    "+ GRPO's KL 0.04": (10, 22, 22),
+    "normalised advantages": (12, 104, 1007),
+    "10 epochs, clipped": (11, 102, 1002),
+    "critic 0.01": (23, 172, 1105),
+    "SPMA, weight 0.5": (16, 169, 1708),
+    "soft NPG 0.1": (5, 7, 7),
+    "CE": (2, 3, 4),
+    "DI, critic 0.01": (23, 63, 83),
+}
+"""Counts of an independent program with NumPy arrays."""
+
+
+@pytest.mark.parametrize("label", COUNTS)
+def test_counts(label):
+    found = outcomes(remedies.REMEDIES[label], (10, 100, 1000))
+    assert tuple(x.count for x in found) == COUNTS[label]
+
+
+@pytest.mark.parametrize(
+    ("remedy", "counts"),
+    [
+        (Remedy(), (15, 107)),
+        (Remedy(entropy=0.2), (11, 28)),
+        (Remedy(penalty=0.01, estimator=True), (14, 61)),
+        (Remedy("ce"), (3, 4)),
+        (Remedy("di"), (1, 1)),
+    ],
+)
+def test_three_actions(remedy, counts):
+    found = outcomes(remedy, (10, 100), remedies.THREE)
+    assert tuple(x.count for x in found) == counts
+
+
+@pytest.mark.parametrize(("tau", "odds"), [(0.1, 10), (0.2, 5), (0.01, 30)])
+def test_entropy_time_with_mpmath(tau, odds):
+    expected = mpmath.quad(lambda x: (1 + mpmath.cosh(x)) / (1 + tau * x), [0, odds / 2, odds])
+    assert float(remedies.entropy_time(tau, odds)) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_penalty_time_in_closed_form_and_with_mpmath():
+    beta, odds = 0.04, 3.0
+    expected = mpmath.quad(lambda x: (1 + mpmath.cosh(x)) / (1 + beta * mpmath.sinh(x)), [0, odds])
+    assert float(remedies.penalty_time(beta, odds)) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_normalised_threshold_is_the_inverse_of_the_laplace_limit():
+    assert float(remedies.normalised_threshold()) == pytest.approx(
+        1 / 0.6627434193491816, rel=1e-13
+    )
+
+
+def test_soft_npg_by_hand():
+    """log 2 / -log 0.9 is 6.58."""
+    assert remedies.soft_npg_count(0.1) == 7
+    assert count_after(Remedy("npg", entropy=0.1), 500) == 7
+
+
+def test_chance_of_no_sample_by_hand():
+    expected = math.prod(1 - 1 / (1 + 9 * math.exp(0.5 * t)) for t in range(200)) ** 2
+    assert remedies.no_sample(math.log(9), 0.5, 2) == pytest.approx(expected, rel=1e-10)
+
+
+def test_sampled_groups_by_hand():
+    """Groups of one sample have no advantage, so nothing changes."""
+    found = remedies.sampled_counts(
+        SampledRemedy("group", group=1), "swap", probability=0.9, n_runs=3, most=50
+    )
+    assert np.isinf(found).all()
+
+
+def test_sampled_direct_update_is_stuck_at_its_vertex():
+    stuck = remedies.sampled_counts(SampledRemedy("di"), "bad turns good", 100, n_runs=20)
+    free = remedies.sampled_counts(
+        SampledRemedy("di", exploration=0.05), "bad turns good", 100, n_runs=20
+    )
+    assert np.isinf(stuck).all()
+    assert free.max() < 500
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"update": "nope"}, {"update": "ce", "adam": 0.1}, {"update": "npg", "clip": 0.2}]
+)
+def test_impossible_remedies_raise(wrong):
+    with pytest.raises(ValueError, match=r"unknown update|does not allow"):
+        Remedy(**wrong)
