@@ -1,0 +1,284 @@
+"""Networks: the steps of tables, gradients, CartPole, and runs of the committed table."""
+
+import autograd.numpy as anp
+import gymnasium
+import numpy as np
+import pytest
+from autograd import grad
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib.chapters.networks import runs
+from pu_lib.chapters.networks.learner import TASKS, Learner
+from pu_lib.engine import networks as engine
+from pu_lib.parametrizations import project_simplex, softmax
+from pu_lib.updates import UPDATES
+
+STATES, ACTIONS = 7, 4
+BONUS = engine.BONUS
+
+
+def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
+    """Return the policy and the direction of scores; `old` is before the first of K steps."""
+    place = engine.METHODS.index(method)
+    pi, before, d = np.zeros_like(scores), np.zeros_like(scores), np.zeros_like(scores)
+    old = scores if old is None else old
+    engine.policies(place, scores, pi)
+    engine.policies(place, old, before)
+    engine.directions(place, scores, pi, q, old, before, rate, scale, d)
+    return pi, d
+
+
+def draws(method, n=60):
+    """Yield scores, values and step sizes."""
+    rng = np.random.default_rng(3)
+    for _ in range(n):
+        q = rng.normal(size=(STATES, ACTIONS))
+        if method == "pg-es":
+            scores = 1 + 0.5 * rng.normal(size=q.shape)
+        elif method == "di fit":
+            scores = rng.dirichlet(np.ones(ACTIONS), STATES)
+        else:
+            scores = 2 * rng.normal(size=q.shape)
+        yield scores, q, rng.choice([0.1, 1.0, 3.0])
+
+
+# One-hot features: the parameters of a linear network are the scores, and its step is the table's.
+
+
+@pytest.mark.parametrize(
+    ("method", "update"),
+    [(name, name) for name in ("pg-sm", "pg-es", "ce", "mce", "sce")]
+    + [("ppo-like", "pg-sm"), ("neurd", "npg"), ("npg fit", "npg"), ("di fit", "di")],
+)
+def test_step_with_one_hot_features_is_the_step_of_the_table(method, update):
+    update = UPDATES[update]
+    for scores, q, rate in draws(method):
+        fits = method.endswith("fit")
+        pi, d = direct(method, scores, q, rate=rate)
+        if method == "ppo-like":  # its first step, without the bonus
+            level = np.log(pi)
+            d += BONUS * pi * (level - (pi * level).sum(1, keepdims=True))
+        moved = scores + (1.0 if fits else rate) * d
+        expected = update.step(scores, q, rate)
+        if update.name == "npg":
+            moved, expected = softmax(moved), softmax(expected)
+        elif update.name == "di":
+            moved = project_simplex(moved)
+        assert_allclose(moved, expected, rtol=0, atol=1e-12)
+        assert_allclose(pi, update.to_policy(scores), rtol=0, atol=1e-14)
+
+
+def test_two_actions_make_mce_and_sce_the_step_of_ce():
+    rng = np.random.default_rng(0)
+    scores, q = 3 * rng.normal(size=(2, 50, 2))
+    expected = direct("ce", scores, q)[1]
+    for method in ("mce", "sce"):
+        assert_allclose(direct(method, scores, q)[1], expected, rtol=0, atol=1e-15)
+
+
+# The losses as the page writes them, differentiated by autograd.
+
+
+def log_softmax(f):
+    return f - anp.log(anp.sum(anp.exp(f), axis=1, keepdims=True))
+
+
+def losses(method, scores, q, old, rate):
+    """Return the loss of the scores, summed over the rows."""
+    rows, best = np.arange(len(q)), q.argmax(axis=1)
+    pi = UPDATES["pg-es" if method == "pg-es" else "pg-sm"].to_policy(scores)
+    before = softmax(old)
+    v = (before * q).sum(axis=1, keepdims=True)
+
+    def entropy(f):
+        return -anp.sum(anp.exp(log_softmax(f)) * log_softmax(f))
+
+    def clipped(f):
+        ratio = anp.exp(log_softmax(f)) / before
+        held = anp.clip(ratio, 1 - engine.CLIP, 1 + engine.CLIP)
+        inside = anp.minimum(ratio * (q - v), held * (q - v))
+        return -anp.sum(before * inside) - BONUS * entropy(f)
+
+    lowered = q < v
+    lowered[rows, best] = True
+    soft = q - BONUS * np.log(pi)
+    return {
+        "pg-sm": lambda f: -anp.sum(anp.exp(log_softmax(f)) * q),
+        "pg-sm entropy": lambda f: -anp.sum(anp.exp(log_softmax(f)) * q) - BONUS * entropy(f),
+        "ppo-like": clipped,
+        "neurd": lambda f: -anp.sum(f * (q - v)),
+        "soft neurd": lambda f: -anp.sum(f * (soft - (pi * soft).sum(axis=1, keepdims=True))),
+        "pg-es": lambda f: -anp.sum(f**2 / anp.sum(f**2, axis=1, keepdims=True) * q),
+        "ce": lambda f: -anp.sum(log_softmax(f)[rows, best]),
+        "mce": lambda f: (
+            -anp.sum(
+                (1 - pi[rows, best])
+                * (f[rows, best] - (anp.sum(f, axis=1) - f[rows, best]) / (ACTIONS - 1))
+            )
+        ),
+        "sce": lambda f: -anp.sum(log_softmax(f + np.where(lowered, 0, -1e6))[rows, best]),
+        "npg fit": lambda f: _fit(f, old + rate * (q - v)),
+        "di fit": lambda f: (
+            _fit(f, project_simplex(old) + rate * q)
+            + 0.5 * anp.sum((anp.sum(f, axis=1) - 1) ** 2) / ACTIONS
+        ),
+    }[method]
+
+
+def _fit(f, target):
+    gap = f - target
+    return 0.5 * anp.sum((gap - anp.mean(gap, axis=1, keepdims=True)) ** 2)
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_direction_is_minus_the_gradient_of_the_loss(method):
+    rng = np.random.default_rng(7)
+    for scores, q, rate in draws(method, 30):
+        old = scores.copy()
+        if method == "ppo-like" or method.endswith("fit"):  # after the first of K steps
+            scores = scores + 0.2 * rng.normal(size=scores.shape)
+        v = (softmax(old) * q).sum(axis=1, keepdims=True)
+        _, d = direct(method, scores, q - v if method == "ppo-like" else q, old, rate)
+        loss = losses(method, scores, q - v if method == "ppo-like" else q, old, rate)
+        assert_allclose(d, -grad(loss)(scores), rtol=0, atol=1e-12)
+
+
+def test_clipping_binds_in_some_of_the_draws():
+    bound = 0
+    rng = np.random.default_rng(7)
+    for scores, q, _ in draws("ppo-like", 30):
+        moved = scores + 0.2 * rng.normal(size=scores.shape)
+        _, d = direct("ppo-like", moved, q, scores)
+        _, free = direct("pg-sm entropy", moved, q, scores)
+        bound += int((abs(d - free) > 1e-3).any())
+    assert bound > 10
+
+
+# The gauge: values and scores that are shifted by a number for each state.
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_direction_ignores_a_shift_of_the_values(method):
+    for scores, q, rate in draws(method, 20):
+        shift = np.random.default_rng(1).normal(size=(STATES, 1))
+        found, expected = (direct(method, scores, x, rate=rate)[1] for x in (q + shift, q))
+        assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["npg fit", "di fit"])
+def test_a_fit_ignores_a_shift_of_its_target(method):
+    learner = Learner(TASKS["chain"], method, 3.0, 5)
+    other = learner.copy()
+    other.networks[1, -1, :2] += 0.25  # all values
+    for run in (learner, other):
+        _fit_steps(run, np.random.default_rng(2).normal(size=(engine.BATCH, 4)))
+    assert abs(learner.networks[0]).max() > 0.1
+    assert_allclose(other.networks[0], learner.networks[0], rtol=0, atol=1e-10)
+
+
+def _fit_steps(run, x):
+    """Fit the actor of a run ten times to the targets of its critic's values."""
+    batch = engine.BATCH
+    h1, h2, e1, e2 = np.zeros((4, batch, engine.UNITS))
+    f, q, pi, f0, pi0, d = np.zeros((6, batch, 2))
+    w, g = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(run.networks[0])
+    engine.forward(run.networks, 1, x, h1, h2, q)
+    engine.forward(run.networks, 0, x, h1, h2, f0)
+    engine.policies(run.method, f0, pi0)
+    for _ in range(10):
+        engine.forward(run.networks, 0, x, h1, h2, f)
+        engine.policies(run.method, f, pi)
+        engine.directions(run.method, f, pi, q, f0, pi0, 3.0, 1.0, d)
+        engine.backward(run.networks, 0, x, h1, h2, d, e1, e2, w, g)
+        run.networks[0] += 0.1 * g
+
+
+# The networks
+
+
+def test_gradient_of_the_network_is_that_of_autograd():
+    for name in ("chain", "grid"):
+        task = TASKS[name]
+        learner = Learner(task, "pg-sm", 1.0, 3)
+        rng = np.random.default_rng(1)
+        x = rng.normal(size=(engine.BATCH, task.inputs)) * (rng.random(task.inputs) < 0.7)
+        d = rng.normal(size=(engine.BATCH, task.actions))
+        learner.networks[0] += 0.1 * rng.normal(size=learner.networks[0].shape)
+
+        def outputs(p, x=x, task=task):
+            n, units, actions = task.inputs, engine.UNITS, task.actions
+            first = anp.tanh(anp.dot(x, p[:n]) + p[n])
+            second = anp.tanh(anp.dot(first, p[n + 1 : n + 1 + units]) + p[n + 1 + units])
+            last = n + units + 2
+            return anp.dot(second, p[last : last + actions].T) + p[-1, :actions]
+
+        p = learner.networks[0]
+        h1, h2, e1, e2 = np.zeros((4, engine.BATCH, engine.UNITS))
+        f, w, g = np.zeros_like(d), np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(p)
+        engine.forward(learner.networks, 0, x, h1, h2, f)
+        assert_allclose(f, outputs(p), rtol=0, atol=1e-12)
+        engine.backward(learner.networks, 0, x, h1, h2, d, e1, e2, w, g)
+        expected = grad(lambda p, d=d, outputs=outputs: anp.sum(outputs(p) * d))(p) / engine.BATCH
+        assert_allclose(g, expected, rtol=0, atol=1e-12)
+
+
+# The tasks
+
+
+@engine.compiled
+def walk(kind, pays, phase, states, actions, words, found):
+    stream = (words[0], words[1], words[2], words[3])
+    for n in range(actions.size):
+        reward, ended, stream = engine.step_task(kind, pays, phase, states, 0, actions[n], stream)
+        for i in range(4):
+            found[n, i] = states[0, i]
+        found[n, 4] = reward
+        found[n, 5] = ended
+
+
+@pytest.mark.parametrize("phase", [0, 1])
+def test_cart_pole_is_that_of_gymnasium(phase):
+    env = gymnasium.make("CartPole-v1").unwrapped
+    rng = np.random.default_rng(4)
+    falls = 0
+    for episode in range(20):
+        state = np.zeros((1, 5))
+        state[0, :4], _ = env.reset(seed=episode)
+        env.state = tuple(state[0, :4])
+        actions = rng.integers(2, size=200)
+        found = np.zeros((200, 6))
+        walk(engine.POLE, np.zeros((2, 2)), phase, state, actions, np.ones(4, np.uint64), found)
+        for n, action in enumerate(actions):
+            _, _, ended, *_ = env.step(int(1 - action if phase else action))
+            assert_allclose(found[n, :4], env.state, rtol=0, atol=1e-12)
+            assert found[n, 5] == ended
+            assert found[n, 4] == -float(ended)
+            if ended:
+                falls += 1
+                break
+    assert falls > 10
+
+
+@pytest.mark.parametrize("name", ["chain", "chain .2", "grid"])
+def test_optimal_reward_is_what_the_optimal_policy_earns(name):
+    """The best policy, as a critic's values, earns the reward that the linear system gives."""
+    assert runs.optimal_reward(name, 0) == pytest.approx(runs.optimal_reward(name, 1), rel=1e-12)
+    learner = Learner(TASKS[name], "greedy", 0.0, 0)
+    learner.learn(1500, 0)
+    earned = learner.learn(2000, 0)
+    mean = earned[:, 0].sum() / (2000 * engine.BATCH)
+    assert mean == pytest.approx(runs.optimal_reward(name), rel=0.03)
+
+
+def test_a_copy_goes_on_as_the_run_does():
+    learner = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
+    learner.learn(150, 0)
+    other = learner.copy()
+    assert_array_equal(learner.learn(60, 1), other.learn(60, 1))
+    assert_array_equal(learner.networks, other.networks)
+    whole = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
+    whole.learn(150, 0)
+    parts = np.concatenate([whole.learn(20, 1), whole.learn(40, 1)])
+    again = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
+    again.learn(150, 0)
+    assert_array_equal(parts, again.learn(60, 1))
