@@ -1,14 +1,18 @@
 """Networks: the steps of tables, gradients, CartPole, and runs of the committed table."""
 
+import operator
+
 import autograd.numpy as anp
 import gymnasium
 import numpy as np
 import pytest
 from autograd import grad
+from autograd.tracer import getval
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib.chapters.networks import runs
 from pu_lib.chapters.networks.learner import TASKS, Learner
+from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.engine import networks as engine
 from pu_lib.parametrizations import project_simplex, softmax
 from pu_lib.updates import UPDATES
@@ -76,71 +80,110 @@ def test_two_actions_make_mce_and_sce_the_step_of_ce():
         assert_allclose(direct(method, scores, q)[1], expected, rtol=0, atol=1e-15)
 
 
-# The losses as the page writes them, differentiated by autograd.
+# The losses as the page prints them for PyTorch, run on arrays that autograd differentiates.
 
 
-def log_softmax(f):
-    return f - anp.log(anp.sum(anp.exp(f), axis=1, keepdims=True))
+class Tensor:
+    """The few methods of PyTorch's tensors that the losses use."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def shape(self):
+        return self.x.shape
+
+    def detach(self):
+        return Tensor(getval(self.x))
+
+    def log_softmax(self, dim):
+        top = getval(self.x).max(axis=dim, keepdims=True)
+        total = anp.sum(anp.exp(self.x - top), axis=dim, keepdims=True)
+        return Tensor(self.x - top - anp.log(total))
+
+    def softmax(self, dim):
+        return Tensor(anp.exp(self.log_softmax(dim).x))
+
+    def log(self):
+        return Tensor(anp.log(self.x))
+
+    def sum(self, dim, keepdim=False):
+        return Tensor(anp.sum(self.x, axis=dim, keepdims=keepdim))
+
+    def mean(self, dim=None, keepdim=False):
+        return Tensor(anp.mean(self.x, axis=dim, keepdims=keepdim))
+
+    def clamp(self, low, high):
+        return Tensor(anp.clip(self.x, low, high))
+
+    def argmax(self, dim, keepdim=False):
+        return Tensor(np.argmax(self.x, axis=dim, keepdims=keepdim))
+
+    def gather(self, dim, index):
+        assert dim == -1
+        return Tensor(self.x[np.arange(len(index.x))[:, None], index.x])
+
+    def masked_fill(self, mask, value):
+        return Tensor(anp.where(mask.x, value, self.x))
 
 
-def losses(method, scores, q, old, rate):
-    """Return the loss of the scores, summed over the rows."""
-    rows, best = np.arange(len(q)), q.argmax(axis=1)
-    pi = UPDATES["pg-es" if method == "pg-es" else "pg-sm"].to_policy(scores)
-    before = softmax(old)
-    v = (before * q).sum(axis=1, keepdims=True)
+def operate(name):
+    def method(self, other=None):
+        given = () if other is None else (getattr(other, "x", other),)
+        return Tensor(getattr(operator, name)(self.x, *given))
 
-    def entropy(f):
-        return -anp.sum(anp.exp(log_softmax(f)) * log_softmax(f))
-
-    def clipped(f):
-        ratio = anp.exp(log_softmax(f)) / before
-        held = anp.clip(ratio, 1 - engine.CLIP, 1 + engine.CLIP)
-        inside = anp.minimum(ratio * (q - v), held * (q - v))
-        return -anp.sum(before * inside) - BONUS * entropy(f)
-
-    lowered = q < v
-    lowered[rows, best] = True
-    soft = q - BONUS * np.log(pi)
-    return {
-        "pg-sm": lambda f: -anp.sum(anp.exp(log_softmax(f)) * q),
-        "pg-sm entropy": lambda f: -anp.sum(anp.exp(log_softmax(f)) * q) - BONUS * entropy(f),
-        "ppo-like": clipped,
-        "neurd": lambda f: -anp.sum(f * (q - v)),
-        "soft neurd": lambda f: -anp.sum(f * (soft - (pi * soft).sum(axis=1, keepdims=True))),
-        "pg-es": lambda f: -anp.sum(f**2 / anp.sum(f**2, axis=1, keepdims=True) * q),
-        "ce": lambda f: -anp.sum(log_softmax(f)[rows, best]),
-        "mce": lambda f: (
-            -anp.sum(
-                (1 - pi[rows, best])
-                * (f[rows, best] - (anp.sum(f, axis=1) - f[rows, best]) / (ACTIONS - 1))
-            )
-        ),
-        "sce": lambda f: -anp.sum(log_softmax(f + np.where(lowered, 0, -1e6))[rows, best]),
-        "npg fit": lambda f: _fit(f, old + rate * (q - v)),
-        "di fit": lambda f: (
-            _fit(f, project_simplex(old) + rate * q)
-            + 0.5 * anp.sum((anp.sum(f, axis=1) - 1) ** 2) / ACTIONS
-        ),
-    }[method]
+    return method
 
 
-def _fit(f, target):
-    gap = f - target
-    return 0.5 * anp.sum((gap - anp.mean(gap, axis=1, keepdims=True)) ** 2)
+for name in ("add", "sub", "mul", "truediv", "pow", "neg", "ge", "eq", "and_"):
+    setattr(Tensor, f"__{name.strip('_')}__", operate(name))
+Tensor.__rmul__ = Tensor.__mul__
+Tensor.__rsub__ = lambda self, other: Tensor(other - self.x)
+
+
+class Functional:
+    @staticmethod
+    def cross_entropy(f, best):
+        return Tensor(-anp.mean(f.log_softmax(-1).x[np.arange(len(best.x)), best.x]))
+
+    @staticmethod
+    def one_hot(best, count):
+        return Tensor(np.eye(count, dtype=int)[best.x])
+
+
+class Torch:
+    inf = np.inf
+
+    @staticmethod
+    def minimum(a, b):
+        return Tensor(anp.minimum(a.x, b.x))
+
+
+def loss_of(method, scores, q, old, rate):
+    """Return the value of the printed loss, times the number of rows."""
+    p_old = (project_simplex if method == "di fit" else softmax)(old)
+    adv_old = q - (p_old * q).sum(axis=1, keepdims=True)
+    given = {"q": q, "f_old": old, "p_old": p_old, "adv_old": adv_old}
+    names = {name: Tensor(x) for name, x in given.items()}
+    names |= {"f": Tensor(scores), "eta": rate, "torch": Torch, "F": Functional}
+    exec(LOSSES[method].code, {}, names)
+    return names["loss"].x * len(q)
 
 
 @pytest.mark.parametrize("method", engine.METHODS[:-1])
-def test_direction_is_minus_the_gradient_of_the_loss(method):
+def test_direction_is_minus_the_gradient_of_the_printed_loss(method):
     rng = np.random.default_rng(7)
     for scores, q, rate in draws(method, 30):
         old = scores.copy()
         if method == "ppo-like" or method.endswith("fit"):  # after the first of K steps
             scores = scores + 0.2 * rng.normal(size=scores.shape)
-        v = (softmax(old) * q).sum(axis=1, keepdims=True)
-        _, d = direct(method, scores, q - v if method == "ppo-like" else q, old, rate)
-        loss = losses(method, scores, q - v if method == "ppo-like" else q, old, rate)
-        assert_allclose(d, -grad(loss)(scores), rtol=0, atol=1e-12)
+        _, d = direct(method, scores, q, old, rate)
+        gradient = grad(lambda f, q=q, old=old, rate=rate: loss_of(method, f, q, old, rate))
+        assert_allclose(d, -gradient(scores), rtol=0, atol=1e-12)
+
+
+def test_every_method_has_a_loss():
+    assert tuple(LOSSES) == engine.METHODS
 
 
 def test_clipping_binds_in_some_of_the_draws():
