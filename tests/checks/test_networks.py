@@ -5,12 +5,13 @@ import operator
 import autograd.numpy as anp
 import gymnasium
 import numpy as np
+import pandas as pd
 import pytest
 from autograd import grad
 from autograd.tracer import getval
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pu_lib.chapters.networks import runs
+from pu_lib.chapters.networks import quantities, runs
 from pu_lib.chapters.networks.learner import TASKS, Learner
 from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.engine import networks as engine
@@ -325,3 +326,75 @@ def test_a_copy_goes_on_as_the_run_does():
     again = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
     again.learn(150, 0)
     assert_array_equal(parts, again.learn(60, 1))
+
+
+# The statistics
+
+
+def test_optimal_reward_of_the_chain_is_the_gamblers():
+    """From the middle of nine states: the ruin probability over the expected duration."""
+    p = 0.95 * 0.9 + 0.05 * 0.1
+    right = 1 / (1 + ((1 - p) / p) ** 4)
+    duration = 4 * (2 * right - 1) / (2 * p - 1)
+    assert runs.optimal_reward("chain") == pytest.approx(right / duration, rel=1e-12)
+    paid = (right + 0.2 * (1 - right)) / duration
+    assert runs.optimal_reward("chain .2") == pytest.approx(paid, rel=1e-12)
+
+
+def test_interquartile_mean():
+    assert quantities.interquartile_mean([5, 1, 2, 100, 3, 4, 6, 0]) == 3.5
+    assert quantities.interquartile_mean([7]) == 7
+    assert quantities.interquartile_mean(range(10)) == 4.5
+
+
+def test_slope_of_a_power_law():
+    n = np.array([1000.0, 2000, 4000, 8000])
+    assert quantities.slope(np.log(n), np.log(3 * n**0.7)) == pytest.approx(0.7, rel=1e-12)
+    assert np.isnan(quantities.slope(np.log(n[:1]), np.log(n[:1])))
+
+
+def test_holm_by_hand():
+    found = quantities.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Replace the table by one that is computed by hand."""
+    rows = [
+        {"task": "grid", "method": method, "tuned": "phase 1", "rate": 1.0, "seed": seed,
+         "length": length, "end": 1.0, "learnt": seed != 9, "recovery": times(seed, length),
+         "censored": times(seed, length) == 4000}
+        for method, times in (("pg-sm", lambda s, n: min(n, 4000)), ("ce", lambda s, n: 500 + s))
+        for seed in range(10)
+        for length in (1000, 2000, 4000, 8000)
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
+    monkeypatch.setattr(quantities, "table", lambda: frame)
+    caches = (quantities.level, quantities.growth, quantities.improvements)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("small")
+def test_statistics_of_a_table_made_by_hand():
+    growing, flat = quantities.growth("grid", "pg-sm"), quantities.growth("grid", "ce")
+    logs = np.log([1, 2, 4, 4])
+    assert growing.slope == pytest.approx(quantities.slope(np.log([1, 2, 4, 8]), logs))
+    assert (growing.verdict, growing.censored) == ("growing", 18)
+    assert abs(flat.slope) < 1e-12
+    assert flat.verdict == "flat"
+    found = quantities.level("grid", "ce", 8000)
+    assert (found.runs, found.learnt, found.censored) == (10, 9, 0)
+    assert (found.mean, found.median, found.average) == (504, 504, 504)
+    assert found.low <= 504 <= found.high
+    better = quantities.improvement("grid", "ce", "pg-sm", 8000)
+    assert (better.sooner, better.wins, better.pairs) == (1.0, 81, 81)
+    assert better.p < 1e-3
+    assert quantities.improvement("grid", "ce", "ce", 8000).sooner == 0.5
+    assert quantities.ratio("grid", 4000) == (pytest.approx(4000 / 504), True)
+    assert not quantities.level("grid", "greedy", 8000).judged
+    assert quantities.growth("grid", "greedy").verdict == "not judged"

@@ -145,7 +145,7 @@ class Level:
     @property
     def judged(self) -> bool:
         """Whether enough runs had learnt."""
-        return self.learnt >= protocol()["statistics"]["least"]
+        return bool(self.learnt >= protocol()["statistics"]["least"])
 
 
 @cache
@@ -202,7 +202,7 @@ def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
     """Return the slope of a method over the lengths at which it is judged."""
     judged = [n for n in lengths(task, tuned) if level(task, method, n, tuned).judged]
     if len(judged) < 2:
-        return Growth(*[float("nan")] * 3, 0)
+        return Growth(float("nan"), float("nan"), float("nan"), 0)
     own = pd.concat([recoveries(task, method, n, tuned) for n in judged])
     groups = [
         (np.log(part.length.to_numpy(float)), np.log(part.recovery.to_numpy(float)))
@@ -303,7 +303,8 @@ def ratio(task: str, length: int, method: str = "ce") -> tuple[float, bool]:
 
 def rates(task: str, method: str) -> dict[str, float]:
     """Return the rates tuned on phase 1 and on both phases."""
-    return best_rates(tuning_table().to_dict("records"), task, method)
+    rows: Any = tuning_table().to_dict("records")
+    return best_rates(rows, task, method)
 
 
 def outcomes() -> dict[str, dict[str, str]]:
