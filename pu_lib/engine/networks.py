@@ -254,7 +254,8 @@ def _softmax(F: Any, b: int, PI: Any) -> float:
         total += PI[b, a]
     for a in range(actions):
         PI[b, a] /= total
-    return top + logarithm(total)
+    level: float = top + logarithm(total)
+    return level
 
 
 @compiled
