@@ -12,6 +12,7 @@ from autograd.tracer import getval
 from numpy.testing import assert_allclose, assert_array_equal
 
 from pu_lib.chapters.networks import quantities, runs
+from pu_lib.chapters.networks.__main__ import main
 from pu_lib.chapters.networks.learner import TASKS, Learner
 from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.engine import networks as engine
@@ -347,12 +348,6 @@ def test_interquartile_mean():
     assert quantities.interquartile_mean(range(10)) == 4.5
 
 
-def test_slope_of_a_power_law():
-    n = np.array([1000.0, 2000, 4000, 8000])
-    assert quantities.slope(np.log(n), np.log(3 * n**0.7)) == pytest.approx(0.7, rel=1e-12)
-    assert np.isnan(quantities.slope(np.log(n[:1]), np.log(n[:1])))
-
-
 def test_holm_by_hand():
     found = quantities.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
     assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
@@ -382,8 +377,8 @@ def small(monkeypatch):
 @pytest.mark.usefixtures("small")
 def test_statistics_of_a_table_made_by_hand():
     growing, flat = quantities.growth("grid", "pg-sm"), quantities.growth("grid", "ce")
-    logs = np.log([1, 2, 4, 4])
-    assert growing.slope == pytest.approx(quantities.slope(np.log([1, 2, 4, 8]), logs))
+    # By hand: x = -3, -1, 1, 3 and y = 0, 1, 2, 2 in units of log 2 / 2 and log 2.
+    assert growing.slope == pytest.approx(2 * (-1 * 1 + 1 * 2 + 3 * 2) / 20)
     assert (growing.verdict, growing.censored) == ("growing", 18)
     assert abs(flat.slope) < 1e-12
     assert flat.verdict == "flat"
@@ -398,3 +393,78 @@ def test_statistics_of_a_table_made_by_hand():
     assert quantities.ratio("grid", 4000) == (pytest.approx(4000 / 504), True)
     assert not quantities.level("grid", "greedy", 8000).judged
     assert quantities.growth("grid", "greedy").verdict == "not judged"
+
+
+# The command, and the committed table
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    """Make the protocol that of a few short runs."""
+    small = {
+        **runs.protocol(),
+        "tuning": {"seeds": [100], "before": 20, "after": 20},
+        "judging": {
+            "seeds": [0, 1],
+            "after": 60,
+            "lengths": {"chain": [20, 40]},
+            "lengths_both": [20],
+            "methods": {"chain": ["pg-sm", "ce", "greedy"]},
+        },
+    }
+    monkeypatch.setattr(runs, "protocol", lambda: small)
+
+
+@pytest.mark.usefixtures("plan")
+def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    runs.run_all(one, workers=1, shown=False)
+    for name, rows in (("tuning", 8), ("judged", 6)):
+        lines = (one / f"{name}.jsonl").read_text().splitlines(keepends=True)
+        assert len(lines) >= rows
+        two.mkdir(exist_ok=True)
+        (two / f"{name}.jsonl").write_text("".join(lines[:3]) + lines[3][:20])
+    runs.run_all(two, workers=3, shown=False)
+    for name in ("tuning.csv", "runs.csv"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+    assert main(["--out", str(one), "--workers", "1"]) == 0
+    with pytest.raises(SystemExit):
+        main(["--out", str(one), "--workers", "0"])
+
+
+def test_rates_of_the_committed_runs_are_those_of_the_tuning():
+    judged = quantities.table()
+    for (task, method, tuned), own in judged.groupby(["task", "method", "tuned"]):
+        assert set(own.rate) == {quantities.rates(task, method)[tuned]}
+    plan = runs.protocol()["judging"]
+    for task, names in plan["methods"].items():
+        for method in names:
+            own = judged[(judged.task == task) & (judged.method == method)]
+            own = own[own.tuned == "phase 1"]
+            assert sorted(zip(own.seed, own.length, strict=True)) == sorted(
+                (seed, length) for seed in plan["seeds"] for length in plan["lengths"][task]
+            )
+
+
+RECOMPUTED = [
+    (task, method, (3 * n + 1) % 10)
+    for n, (task, method) in enumerate(
+        (task, method)
+        for task, names in runs.protocol()["judging"]["methods"].items()
+        for method in names
+        if not method.endswith("fit") or task == "chain"
+    )
+]
+
+
+@pytest.mark.parametrize(("task", "method", "seed"), RECOMPUTED)
+def test_committed_run_is_computed_again(task, method, seed):
+    """The first length of a run has the same recovery and the same reward, to the last digit."""
+    judged = quantities.table()
+    own = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
+    own = own[own.tuned == "phase 1"].iloc[0]
+    (row,) = runs.judge(task, method, "phase 1", own.rate, seed, [1000])
+    assert (row["length"], row["recovery"], row["censored"], row["learnt"]) == (
+        own.length, own.recovery, own.censored, own.learnt,
+    )  # fmt: skip
+    assert row["end"] == own.end

@@ -36,6 +36,7 @@ __all__ = [
     "protocol_text",
     "rates_table",
     "slopes_table",
+    "sooner_table",
     "task_table",
 ]
 
@@ -100,8 +101,9 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
             )
             seen.setdefault(look["label"], drawn)
         ax.set(xscale="log", yscale="log", title=TASKS[task].title)
-        ax.set_xticks(lengths(task), [f"{n // 1000}000" for n in lengths(task)])
+        ax.set_xticks(lengths(task), [str(n) for n in lengths(task)])
         ax.set_yticks(TICKS, [str(n) for n in TICKS])
+        ax.set_ylim(bottom=TICKS[0])
         ax.minorticks_off()
     for ax in axes[1]:
         ax.set_xlabel("updates before the change")
@@ -133,37 +135,44 @@ def slopes_table() -> pd.DataFrame:
 def task_table(task: str, tuned: Tuned = "phase 1") -> pd.DataFrame:
     """Return the recovery of all methods of a task at all lengths.
 
-    A cell has the interquartile mean with its interval, the median and the mean, the runs that did
-    not recover and those that had learnt. The last columns are the probabilities of recovering
-    sooner than PG-SM and than greedy at the longest length, with the corrected p.
+    A cell has the interquartile mean with its interval, the median and the mean, and the number of
+    runs that did not recover among those that had learnt.
     """
     rows = {}
-    better = {over: improvements(task, over) for over in ("pg-sm", "greedy")}
     for method in methods(task):
         cells = {}
         for n in lengths(task, tuned):
             found = level(task, method, n, tuned)
-            if not found.runs:
-                continue
-            counts = f"{found.censored} of {found.learnt} not back"
-            cells[f"{n}"] = (
-                f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]; "
-                f"{found.median:.0f}, {found.average:.0f}; {counts}"
-                if found.judged
-                else f"{found.learnt} of {found.runs} had learnt"
-            )
-        if not cells:
-            continue
-        if tuned == "phase 1":
-            for over, table in better.items():
-                label = f"P sooner than {LOSSES[over].label}"
-                cells[label] = (
-                    f"{table[method][0].sooner:.2f} (p = {table[method][1]:.1g})"
-                    if method in table
-                    else ""
+            if found.runs:
+                cells[f"after {n}"] = (
+                    f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}], "
+                    f"{found.median:.0f}, {found.average:.0f}; {found.censored}/{found.learnt}"
+                    if found.judged
+                    else f"{found.learnt} of {found.runs} had learnt"
                 )
-        rows[LOSSES[method].label] = cells
-    return pd.DataFrame(rows).T.fillna("")
+        if cells:
+            rows[LOSSES[method].label] = cells
+    return pd.DataFrame(rows).T
+
+
+def sooner_table(over: str) -> pd.DataFrame:
+    """Return the probability of recovering sooner than a method at the longest phase 1.
+
+    The number in brackets is p after Holm's correction.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for method, loss in LOSSES.items():
+        if method == over:
+            continue
+        rows[loss.label] = {}
+        for name, task in TASKS.items():
+            better = improvements(name, over)
+            rows[loss.label][task.title] = (
+                f"{better[method][0].sooner:.2f} ({better[method][1]:.2g})"
+                if method in better
+                else "not judged" * (method in methods(name))
+            )
+    return pd.DataFrame(rows).T
 
 
 def rates_table() -> pd.DataFrame:

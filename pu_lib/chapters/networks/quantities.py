@@ -25,6 +25,8 @@ import pandas as pd
 from scipy.stats import mannwhitneyu
 
 from pu_lib.arrays import Floats
+from pu_lib.chapters.networks.learner import TASKS
+from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.chapters.networks.runs import HERE, best_rates, optimal_reward, protocol
 
 __all__ = [
@@ -170,31 +172,31 @@ class Growth:
     ----------
     slope, low, high : float
         The slope with its interval; NaN if fewer than two lengths are judged.
-    censored : int
-        Runs that did not recover, each counted as the cap.
+    runs, censored : int
+        The runs, and those that did not recover and count as the cap.
     """
 
     slope: float
     low: float
     high: float
+    runs: int
     censored: int
 
     @property
     def verdict(self) -> str:
-        """``flat``, ``growing``, ``undecided`` or ``not judged``."""
+        """``flat``, ``growing``, ``undecided``, ``at the cap`` or ``not judged``.
+
+        The protocol has no ``at the cap``. It is for a method that would be flat or undecided, but
+        half of whose runs did not recover at all.
+        """
         limit = protocol()["statistics"]["flat"]
         if np.isnan(self.slope):
             return "not judged"
-        if self.high < limit:
-            return "flat"
-        return "growing" if self.low > limit else "undecided"
-
-
-def slope(logs: Floats, times: Floats) -> float:
-    """Return the slope of least squares, or NaN if all abscissas are equal."""
-    centred = logs - logs.mean()
-    square = centred @ centred
-    return float(centred @ times / square) if square > 0 else float("nan")
+        if self.low > limit:
+            return "growing"
+        if 2 * self.censored >= self.runs:
+            return "at the cap"
+        return "flat" if self.high < limit else "undecided"
 
 
 @cache
@@ -202,22 +204,21 @@ def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
     """Return the slope of a method over the lengths at which it is judged."""
     judged = [n for n in lengths(task, tuned) if level(task, method, n, tuned).judged]
     if len(judged) < 2:
-        return Growth(float("nan"), float("nan"), float("nan"), 0)
+        return Growth(float("nan"), float("nan"), float("nan"), 0, 0)
     own = pd.concat([recoveries(task, method, n, tuned) for n in judged])
-    groups = [
-        (np.log(part.length.to_numpy(float)), np.log(part.recovery.to_numpy(float)))
-        for _, part in own.groupby("seed")
-    ]
+    x, y = np.log(own.length.to_numpy(float)), np.log(own.recovery.to_numpy(float))
+    seeds, place = np.unique(own.seed.to_numpy(), return_inverse=True)
+    x = x - x.mean()  # the slope needs no origin
+    moments = np.stack([np.ones_like(x), x, y, x * x, x * y])
+    sums = np.stack([np.bincount(place, weights, len(seeds)) for weights in moments], axis=1)
+    found, *resampled = _slopes(np.stack([sums.sum(axis=0), *sums[_resamples(len(seeds))].sum(1)]))
+    return Growth(found, *_interval(np.array(resampled)), len(own), int(own.censored.sum()))
 
-    def over(rows: Sequence[int]) -> float:
-        return slope(
-            np.concatenate([groups[i][0] for i in rows]),
-            np.concatenate([groups[i][1] for i in rows]),
-        )
 
-    resampled = np.array([over(rows) for rows in _resamples(len(groups))])
-    found = over(range(len(groups)))
-    return Growth(found, *_interval(resampled), int(own.censored.sum()))
+def _slopes(sums: Floats) -> list[float]:
+    """Return the slopes of least squares from the sums of 1, x, y, x^2 and xy."""
+    n, x, y, xx, xy = sums.T
+    return [float(slope) for slope in (n * xy - x * y) / (n * xx - x * x)]
 
 
 @dataclass(frozen=True)
@@ -314,12 +315,12 @@ def outcomes() -> dict[str, dict[str, str]]:
         better = improvements(task, "pg-sm")
         cells = {"PG-SM's recovery grows": growth(task, "pg-sm").verdict}
         for method in ("ce", "di fit", "greedy"):
-            cells[f"{method} stays flat"] = growth(task, method).verdict
+            cells[f"{LOSSES[method].label} stays flat"] = growth(task, method).verdict
         for method in ("ce", "di fit", "greedy"):
-            cells[f"{method} before PG-SM in all pairs"] = "not judged"
+            cells[f"{LOSSES[method].label} before PG-SM in all pairs"] = "not judged"
             if method in better:
                 own, p = better[method]
-                cells[f"{method} before PG-SM in all pairs"] = (
+                cells[f"{LOSSES[method].label} before PG-SM in all pairs"] = (
                     f"{own.wins} of {own.pairs}, p = {p:.1g}"
                 )
         parts = []
@@ -330,7 +331,7 @@ def outcomes() -> dict[str, dict[str, str]]:
         cells["PG-SM : CE from 1.4 to 14"] = ", ".join(parts) or "not judged"
         control = improvements(task, "greedy")
         for method in ("ce", "di fit"):
-            cells[f"{method} against greedy"] = (
+            cells[f"{LOSSES[method].label} against greedy"] = (
                 f"P = {control[method][0].sooner:.2f}, p = {control[method][1]:.1g}"
                 if method in control
                 else "not judged"
@@ -339,5 +340,5 @@ def outcomes() -> dict[str, dict[str, str]]:
         cells["soft NeuRD flat, NeuRD growing"] = f"{soft}, {plain}"
         cells["PG-SM with entropy not flat"] = growth(task, "pg-sm entropy").verdict
         for sentence, cell in cells.items():
-            found.setdefault(sentence, {})[task] = cell
+            found.setdefault(sentence, {})[TASKS[task].title] = cell
     return found
