@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-sparse search book test lint proofs serve lab pdf note clean pins browser licences audit versions wheel report
+.PHONY: help bench bench-sparse search networks book test lint proofs serve lab pdf note clean pins browser licences audit versions wheel report
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ SEARCH ?= --mdps 3000
 
 search: $(ENV)/.installed  ## Search for cycles of CE: SEARCH="--mdps 3000 --seed 0 --weighting constant"
 	$(BIN)/python -m pu_lib.chapters.random_search $(SEARCH)
+
+NETWORKS ?= _build/networks
+
+networks: $(ENV)/.installed  ## Make the runs of the chapter on networks (half an hour of one core): NETWORKS=DIR
+	$(BIN)/python -m pu_lib.chapters.networks --out $(NETWORKS)
 
 serve: book  ## Serve the book at http://localhost:8000 (PORT names another)
 	@$(BIN)/python tools/serve.py --port $(PORT)

@@ -1,0 +1,264 @@
+"""Checks of the claims on networks: steps of the losses, and statistics of the committed runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pu_lib.arrays import Floats
+from pu_lib.chapters.networks.learner import TASKS
+from pu_lib.chapters.networks.quantities import (
+    growth,
+    improvements,
+    lengths,
+    level,
+    protocol,
+    ratio,
+)
+from pu_lib.claims.recorder import Recorder, check
+from pu_lib.engine import networks as engine
+from pu_lib.parametrizations import project_simplex, softmax
+from pu_lib.updates import UPDATES
+
+ROUNDING = 1e-12
+
+STEPS = {
+    "pg-sm": "pg-sm",
+    "ppo-like": "pg-sm",
+    "pg-es": "pg-es",
+    "neurd": "npg",
+    "npg fit": "npg",
+    "ce": "ce",
+    "mce": "mce",
+    "sce": "sce",
+    "di fit": "di",
+}
+"""The updates whose steps the methods make in a table; that of PPO-like without the bonus."""
+
+
+def direction(method: str, scores: Floats, q: Floats, rate: float) -> Floats:
+    """Return minus the derivative of a loss with respect to the scores of each state."""
+    place, pi, found = engine.METHODS.index(method), np.zeros_like(q), np.zeros_like(q)
+    engine.policies(place, scores, pi)
+    engine.directions(place, scores, pi, q, scores, pi, rate, 1.0, found)
+    if method == "ppo-like":
+        level = np.log(pi)
+        found += engine.BONUS * pi * (level - (pi * level).sum(axis=1, keepdims=True))
+    return found
+
+
+@check(
+    "networks:steps",
+    wrong={
+        "CE for SCE": {"changed": {"sce": "ce"}},
+        "PG-SM for NeuRD": {"changed": {"neurd": "pg-sm"}},
+    },
+)
+def losses_make_the_steps_of_the_table(
+    compare: Recorder, changed: dict[str, str] | None = None
+) -> None:
+    """With one-hot features each loss's step is the table's, for random scores and values."""
+    rng = np.random.default_rng(46)
+    for method, name in {**STEPS, **(changed or {})}.items():
+        update, fits = UPDATES[name], method.endswith("fit")
+        for rate in (0.1, 1.0, 3.0):
+            q = rng.normal(size=(200, 4))
+            scores = 2 * rng.normal(size=q.shape)
+            if name == "pg-es":
+                scores = 1 + scores / 4
+            elif name == "di":
+                scores = rng.dirichlet(np.ones(4), 200)
+            moved = scores + (1.0 if fits else rate) * direction(method, scores, q, rate)
+            table = update.step(scores, q, rate)
+            if name == "npg":
+                moved, table = softmax(moved), softmax(table)
+            elif name == "di":
+                moved = project_simplex(moved)
+            off = float(abs(moved - table).max())
+            at = {"method": method, "step size": rate}
+            compare.at_most("difference of the steps", off, ROUNDING, limit="1e-12", at=at)
+
+
+UNLEARNING = ("ce", "di fit", "greedy")
+FLAT = tuple(
+    (task, method)
+    for task in TASKS
+    for method in UNLEARNING
+    if (task, method) != ("grid", "di fit")
+)
+"""The tasks and methods that are flat; DI on the grid is undecided."""
+LATER = (("grid", "di fit"), ("cart pole", "ce"))
+"""The tasks and methods that recover later than greedy."""
+LIKE_GREEDY = tuple(
+    (task, method) for task in TASKS for method in ("ce", "di fit") if (task, method) not in LATER
+)
+
+
+def limit_of_slopes() -> float:
+    """Return the slope that divides flat from growing."""
+    return float(protocol()["statistics"]["flat"])
+
+
+@check("networks:pg-sm-grows", wrong={"CE in its place": {"method": "ce"}})
+def recovery_of_pg_sm_grows(compare: Recorder, method: str = "pg-sm") -> None:
+    """The slope of PG-SM's recovery is certainly above the protocol's limit on each task."""
+    slopes = {}
+    for task in TASKS:
+        found = growth(task, method)
+        slopes[task] = found.slope
+        compare.at_least(
+            "lower end of the slope", found.low, limit_of_slopes(), limit="0.25", at={"task": task}
+        )
+    compare.report(
+        least=f"{min(slopes.values()):.2f}",
+        most=f"{max(slopes.values()):.2f}",
+        tasks=len(slopes),
+    )
+
+
+@check("networks:flat", wrong={"PG-SM among them": {"shown": (*FLAT, ("chain", "pg-sm"))}})
+def others_stay_flat(compare: Recorder, shown: tuple[tuple[str, str], ...] = FLAT) -> None:
+    """The slopes of CE, DI and greedy are certainly below the protocol's limit on their tasks."""
+    for task, method in shown:
+        found = growth(task, method)
+        at = {"task": task, "method": method}
+        compare.at_most(
+            "upper end of the slope", found.high, limit_of_slopes(), limit="0.25", at=at
+        )
+    grid = growth("grid", "di fit")
+    compare.report(grid=f"{grid.slope:.2f}", low=f"{grid.low:.2f}", high=f"{grid.high:.2f}")
+
+
+@check("networks:pairs", wrong={"NeuRD in place of CE": {"shown": ("neurd",)}})
+def others_recover_sooner(compare: Recorder, shown: tuple[str, ...] = UNLEARNING) -> None:
+    """At the longest phase 1 CE, DI and greedy recover sooner than PG-SM on each task."""
+    error, wins, pairs = protocol()["statistics"]["error"], 0, 0
+    for task in TASKS:
+        better = improvements(task, "pg-sm")
+        for method in shown:
+            found, p = better[method]
+            at = {"task": task, "method": method}
+            compare.at_most("corrected p", p, error, limit="0.05", at=at)
+            compare.at_least("probability", found.sooner, 0.5, limit="1/2", at=at)
+            wins, pairs = wins + found.wins, pairs + found.pairs
+    compare.report(wins=wins, pairs=pairs)
+
+
+@check("networks:ratio", wrong={"the counts of tables": {"least": 50.0}})
+def ratio_is_small(compare: Recorder, least: float = 1.0, most: float = 20.0) -> None:
+    """From 2000 updates on PG-SM takes longer than CE on each task, by a factor of at most 20."""
+    found = {}
+    for task in TASKS:
+        for length in lengths(task)[1:]:
+            times, bound = ratio(task, length)
+            at = {"task": task, "length": length}
+            compare.at_least("ratio", times, least, limit="1", at=at)
+            compare.at_most("ratio", times, most, limit="20", at=at)
+            found[times] = bound
+    compare.report(
+        least=f"{min(found):.1f}",
+        most=f"{max(found):.1f}",
+        bounds=sum(found.values()),
+        ratios=len(found),
+    )
+
+
+@check("networks:soft-neurd", wrong={"NeuRD in its place": {"method": "neurd"}})
+def soft_neurd_stays_flat(compare: Recorder, method: str = "soft neurd") -> None:
+    """Soft NeuRD is flat on chains and grid, NeuRD is not; on all tasks it beats PG-SM."""
+    error = protocol()["statistics"]["error"]
+    for task in TASKS:
+        at = {"task": task}
+        if task != "cart pole":
+            compare.at_most(
+                "upper end of the slope",
+                growth(task, method).high,
+                limit_of_slopes(),
+                limit="0.25",
+                at=at,
+            )
+            compare.true("NeuRD is not flat", growth(task, "neurd").verdict != "flat", at=at)
+        better, p = improvements(task, "pg-sm")[method]
+        compare.at_most("corrected p", p, error, limit="0.05", at=at)
+        compare.at_least("probability", better.sooner, 0.5, limit="1/2", at=at)
+    levels = {m: level("chain .2", m, 8000).mean for m in (method, "pg-sm")}
+    compare.report(
+        slope=f"{growth('cart pole', method).slope:.2f}",
+        soft=f"{levels[method]:.0f}",
+        plain=f"{levels['pg-sm']:.0f}",
+    )
+
+
+@check("networks:entropy", wrong={"soft NeuRD in its place": {"method": "soft neurd"}})
+def bonus_is_no_cure(compare: Recorder, method: str = "pg-sm entropy") -> None:
+    """With the entropy bonus PG-SM grows on the chains and the grid, and is flat on CartPole."""
+    for task in TASKS:
+        found, at = growth(task, method), {"task": task}
+        if task == "cart pole":
+            compare.at_most(
+                "upper end of the slope", found.high, limit_of_slopes(), limit="0.25", at=at
+            )
+        else:
+            compare.at_least(
+                "lower end of the slope", found.low, limit_of_slopes(), limit="0.25", at=at
+            )
+    pole = [level("cart pole", m, 4000).mean for m in (method, "greedy")]
+    compare.report(pole=f"{pole[0]:.0f}", greedy=f"{pole[1]:.0f}")
+
+
+@check("networks:lag", wrong={"PG-SM is like greedy": {"like": (("chain", "pg-sm"),)}})
+def lag_beyond_greedy(compare: Recorder, like: tuple[tuple[str, str], ...] = LIKE_GREEDY) -> None:
+    """At the longest phase 1 DI on the grid and CE on CartPole are later than greedy; no others."""
+    error = protocol()["statistics"]["error"]
+    for task, method in like:
+        at = {"task": task, "method": method}
+        compare.at_least(
+            "corrected p", improvements(task, "greedy")[method][1], error, limit="0.05", at=at
+        )
+    for task, method in LATER:
+        better, p = improvements(task, "greedy")[method]
+        at = {"task": task, "method": method}
+        compare.at_most("corrected p where later", p, error, limit="0.05", at=at)
+        compare.at_most("probability", better.sooner, 0.5, limit="1/2", at=at)
+    compare.report(
+        grid=f"{level('grid', 'di fit', 8000).mean:.0f}",
+        control=f"{level('grid', 'greedy', 8000).mean:.0f}",
+        pole=f"{level('cart pole', 'ce', 4000).mean:.0f}",
+        greedy=f"{level('cart pole', 'greedy', 4000).mean:.0f}",
+    )
+
+
+@check("networks:others", wrong={"PG-SM in place of PG-ES": {"method": "pg-sm"}})
+def pg_es_is_flat_and_late(compare: Recorder, method: str = "pg-es") -> None:
+    """PG-ES is flat and later than greedy on each task; PPO-like and NPG are flat on none."""
+    error = protocol()["statistics"]["error"]
+    for task in TASKS:
+        at = {"task": task}
+        compare.at_most(
+            "upper end of the slope",
+            growth(task, method).high,
+            limit_of_slopes(),
+            limit="0.25",
+            at=at,
+        )
+        better, p = improvements(task, "greedy")[method]
+        compare.at_most("corrected p", p, error, limit="0.05", at=at)
+        compare.at_most("probability", better.sooner, 0.5, limit="1/2", at=at)
+        compare.true("PPO-like is not flat", growth(task, "ppo-like").verdict != "flat", at=at)
+    compare.true("NPG is not flat", growth("chain", "npg fit").verdict != "flat")
+    compare.report(
+        short=f"{level('chain .2', 'ppo-like', 4000).mean:.0f}",
+        long=f"{level('chain .2', 'ppo-like', 8000).mean:.0f}",
+    )
+
+
+@check("networks:mce", wrong={"CE in its place": {"method": "ce"}})
+def mce_loses_phase_1_on_the_grid(compare: Recorder, method: str = "mce") -> None:
+    """On the grid no run of MCE knows phase 1 at its end; SCE's do, and SCE is flat."""
+    longest = lengths("grid")[-1]
+    own, other = level("grid", method, longest), level("grid", "sce", longest)
+    compare.equal("runs of MCE that had learnt", own.learnt, 0, limit="none")
+    compare.equal("runs of SCE that had learnt", other.learnt, other.runs, limit="all")
+    compare.at_most(
+        "upper end of SCE's slope", growth("grid", "sce").high, limit_of_slopes(), limit="0.25"
+    )
+    compare.report(early=level("grid", method, lengths("grid")[0]).learnt, runs=own.runs)

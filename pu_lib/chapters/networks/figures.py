@@ -1,0 +1,226 @@
+"""Figures and tables of the chapter on networks."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pu_lib.chapters.networks.learner import TASKS
+from pu_lib.chapters.networks.losses import LOSSES
+from pu_lib.chapters.networks.quantities import (
+    Tuned,
+    growth,
+    improvements,
+    lengths,
+    level,
+    methods,
+    outcomes,
+    protocol,
+    rates,
+)
+from pu_lib.claims.tables import Html
+from pu_lib.formatting import to_html
+from pu_lib.show.style import GREY, INK, figure, styled
+from pu_lib.updates import style_of
+
+__all__ = [
+    "MAIN",
+    "OTHERS",
+    "draw_growth",
+    "losses",
+    "outcomes_table",
+    "protocol_text",
+    "rates_table",
+    "slopes_table",
+    "sooner_table",
+    "task_table",
+]
+
+MAIN = ("pg-sm", "neurd", "soft neurd", "ce", "di fit", "greedy")
+OTHERS = ("pg-sm entropy", "ppo-like", "pg-es", "npg fit", "mce", "sce", "greedy")
+"""The methods in the two figures."""
+
+TICKS = (50, 100, 200, 500, 1000, 2000, 4000)
+
+LOOKS: dict[str, tuple[str, Any, str]] = {
+    "pg-sm entropy": ("#0b6fa4", (0, (1, 1)), "P"),
+    "ppo-like": ("#9a6700", (0, (4, 1, 1, 1)), "v"),
+    "neurd": (GREY, (0, (6, 2)), "d"),
+    "soft neurd": (GREY, "-", "D"),
+    "greedy": (INK, (0, (1, 1)), "x"),
+}
+"""The colour, dash and marker of methods that are not updates of the library."""
+
+
+def _look(method: str) -> dict[str, Any]:
+    if method in LOOKS:
+        colour, dash, marker = LOOKS[method]
+    else:
+        style = style_of(method.removesuffix(" fit"))
+        colour, dash, marker = style.colour, style.dash, style.marker
+    return {"color": colour, "linestyle": dash, "marker": marker, "label": LOSSES[method].label}
+
+
+@styled
+def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
+    """Draw the recovery of methods against the length of phase 1, one panel a task.
+
+    Points are interquartile means with 95 % intervals. A hollow point has runs that did not
+    recover; methods with too few runs that had learnt have no point.
+    """
+    fig, axes = figure(2, 2, height=6.4, sharey=True)
+    seen: dict[str, Any] = {}
+    for ax, task in zip(axes.flat, TASKS, strict=True):
+        for method in shown:
+            if method not in methods(task):
+                continue
+            levels = [level(task, method, n) for n in lengths(task)]
+            ns = np.array(
+                [n for n, found in zip(lengths(task), levels, strict=True) if found.judged]
+            )
+            kept = [found for found in levels if found.judged]
+            if not kept:
+                continue
+            means = np.array([found.mean for found in kept])
+            ends = np.array([(found.mean - found.low, found.high - found.mean) for found in kept])
+            look = _look(method)
+            (drawn,) = ax.plot(ns, means, **look)
+            ax.errorbar(ns, means, abs(ends.T), fmt="none", ecolor=look["color"], elinewidth=0.9)
+            hollow = np.array([found.censored > 0 for found in kept])
+            ax.plot(
+                ns[hollow],
+                means[hollow],
+                look["marker"],
+                color=look["color"],
+                mfc="white",
+                zorder=3,
+            )
+            seen.setdefault(look["label"], drawn)
+        ax.set(xscale="log", yscale="log", title=TASKS[task].title)
+        ax.set_xticks(lengths(task), [str(n) for n in lengths(task)])
+        ax.set_yticks(TICKS, [str(n) for n in TICKS])
+        ax.set_ylim(bottom=TICKS[0])
+        ax.minorticks_off()
+    for ax in axes[1]:
+        ax.set_xlabel("updates before the change")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("updates to recover")
+    fig.legend(seen.values(), seen.keys(), loc="outside upper center", ncols=4)
+    return fig
+
+
+def slopes_table() -> pd.DataFrame:
+    """Return the slope of each method on each task, with its interval and what it decides."""
+    rows = {}
+    for method, loss in LOSSES.items():
+        cells = {}
+        for name, task in TASKS.items():
+            if method not in methods(name):
+                cells[task.title] = ""
+                continue
+            found = growth(name, method)
+            cells[task.title] = (
+                found.verdict
+                if np.isnan(found.slope)
+                else f"{found.slope:.2f} [{found.low:.2f}, {found.high:.2f}] {found.verdict}"
+            )
+        rows[loss.label] = cells
+    return pd.DataFrame(rows).T
+
+
+def task_table(task: str, tuned: Tuned = "phase 1") -> pd.DataFrame:
+    """Return the recovery of all methods of a task at all lengths.
+
+    A cell has the interquartile mean with its interval, the median and the mean, and the number of
+    runs that did not recover among those that had learnt.
+    """
+    rows = {}
+    for method in methods(task):
+        cells = {}
+        for n in lengths(task, tuned):
+            found = level(task, method, n, tuned)
+            if found.runs:
+                cells[f"after {n}"] = (
+                    f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}], "
+                    f"{found.median:.0f}, {found.average:.0f}; {found.censored}/{found.learnt}"
+                    if found.judged
+                    else f"{found.learnt} of {found.runs} had learnt"
+                )
+        if cells:
+            rows[LOSSES[method].label] = cells
+    return pd.DataFrame(rows).T
+
+
+def sooner_table(over: str) -> pd.DataFrame:
+    """Return the probability of recovering sooner than a method at the longest phase 1.
+
+    The number in brackets is p after Holm's correction.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for method, loss in LOSSES.items():
+        if method == over:
+            continue
+        rows[loss.label] = {}
+        for name, task in TASKS.items():
+            better = improvements(name, over)
+            rows[loss.label][task.title] = (
+                f"{better[method][0].sooner:.2f} ({better[method][1]:.2g})"
+                if method in better
+                else "not judged" * (method in methods(name))
+            )
+    return pd.DataFrame(rows).T
+
+
+def rates_table() -> pd.DataFrame:
+    """Return the rates tuned on phase 1 and on both; a star marks an end of the grid."""
+    rows = {}
+    for method, grid in protocol()["rates"].items():
+        if len(grid) == 1:
+            continue
+        cells = {}
+        for name, task in TASKS.items():
+            if method not in methods(name):
+                cells[task.title] = ""
+                continue
+            found = rates(name, method)
+            marked = [f"{x:g}" + ("*" if x in (grid[0], grid[-1]) else "") for x in found.values()]
+            cells[task.title] = marked[0] if marked[0] == marked[1] else " | ".join(marked)
+        rows[LOSSES[method].label] = {"grid": ", ".join(f"{x:g}" for x in grid), **cells}
+    return pd.DataFrame(rows).T
+
+
+def outcomes_table() -> pd.DataFrame:
+    """Return what became of each sentence that the protocol tests, task by task."""
+    return pd.DataFrame(outcomes()).T.fillna("")
+
+
+def losses() -> Html:
+    """Return the losses as they would be written in PyTorch."""
+    entries = "".join(
+        f"<dt><strong>{html.escape(loss.label)}</strong> ({html.escape(loss.steps)})</dt>"
+        f'<dd><pre tabindex="0">{html.escape(loss.code)}</pre></dd>'
+        for loss in LOSSES.values()
+    )
+    return Html(f"<dl>{entries}</dl>")
+
+
+TITLES = {
+    "tuning": "Rates",
+    "judging": "Runs",
+    "learnt": "Which runs count",
+    "recovery": "Recovery",
+    "statistics": "Statistics",
+    "rules": "Rules of decision",
+    "cuts": "Cuts",
+}
+
+
+def protocol_text() -> Html:
+    """Return the text of the protocol."""
+    text = protocol()["text"]
+    parts = (f"<p><strong>{TITLES[key]}.</strong> {to_html(text[key])}</p>" for key in TITLES)
+    return Html("".join(parts))

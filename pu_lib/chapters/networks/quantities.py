@@ -1,0 +1,344 @@
+r"""Statistics of the runs with networks, as the protocol states them.
+
+A run is judged if it had learnt before the change. Its recovery n' is the number of updates after
+the change, or the cap if it has not recovered by then. All statistics are over the seeds of such
+runs at the rates tuned on phase 1, unless `tuned` names the other tuning.
+
+**Slope.** Least squares of :math:`\log n'` on :math:`\log n_1`, the length of phase 1. Its interval
+resamples seeds, each with all its lengths.
+
+**Level.** The interquartile mean: the mean without the lowest and the highest quarter.
+
+**Improvement.** The share of pairs of runs in which one method recovers sooner, ties half, with the
+two-sided test of Mann and Whitney and Holm's correction over the methods of a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.stats import mannwhitneyu
+
+from pu_lib.arrays import Floats
+from pu_lib.chapters.networks.learner import TASKS
+from pu_lib.chapters.networks.losses import LOSSES
+from pu_lib.chapters.networks.runs import HERE, best_rates, optimal_reward, protocol
+
+__all__ = [
+    "Growth",
+    "growth",
+    "holm",
+    "improvement",
+    "improvements",
+    "interquartile_mean",
+    "lengths",
+    "level",
+    "methods",
+    "optimal_reward",
+    "outcomes",
+    "protocol",
+    "rates",
+    "ratio",
+    "recoveries",
+    "table",
+    "tuning_table",
+]
+
+Tuned = Literal["phase 1", "both"]
+SEED = 46
+"""Seed of the bootstrap."""
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Return the judged runs, one row a run and length of phase 1.
+
+    The columns are `task`, `method`, `tuned` (on phase 1 or on both), `rate`, `seed`, `length`,
+    `end` (the reward before the change as a share of the optimum; for CartPole steps an episode),
+    `learnt`, `recovery` and `censored`.
+    """
+    return pd.read_csv(HERE / "data" / "runs.csv")
+
+
+@cache
+def tuning_table() -> pd.DataFrame:
+    """Return the runs of the tuning, with the mean rewards a step before and after the change."""
+    return pd.read_csv(HERE / "data" / "tuning.csv")
+
+
+def methods(task: str) -> list[str]:
+    """Return the methods that are judged on a task."""
+    return list(protocol()["judging"]["methods"][task])
+
+
+def lengths(task: str, tuned: Tuned = "phase 1") -> list[int]:
+    """Return the lengths of phase 1 on a task."""
+    judging = protocol()["judging"]
+    return list(judging["lengths"][task] if tuned == "phase 1" else judging["lengths_both"])
+
+
+def _own(task: str, method: str, tuned: Tuned) -> pd.DataFrame:
+    runs = table()
+    return runs[(runs.task == task) & (runs.method == method) & (runs.tuned == tuned)]
+
+
+def recoveries(
+    task: str, method: str, length: int, tuned: Tuned = "phase 1", learnt: bool = True
+) -> pd.DataFrame:
+    """Return the runs of a method at one length, by default those that had learnt."""
+    own = _own(task, method, tuned)
+    own = own[own.length == length]
+    return own[own.learnt] if learnt else own
+
+
+def interquartile_mean(values: Sequence[float] | Floats) -> float:
+    """Return the mean of the values without the lowest and the highest quarter, rounded down.
+
+    Examples
+    --------
+    >>> interquartile_mean([1, 2, 3, 100])
+    2.5
+    """
+    ordered = np.sort(np.asarray(values, float))
+    cut = len(ordered) // 4
+    return float(ordered[cut : len(ordered) - cut].mean())
+
+
+def _resamples(count: int) -> Any:
+    return np.random.default_rng([SEED, count]).integers(
+        count, size=(protocol()["statistics"]["resamples"], count)
+    )
+
+
+def _interval(values: Floats) -> tuple[float, float]:
+    outside = (1 - protocol()["statistics"]["level"]) / 2
+    low, high = np.quantile(values, [outside, 1 - outside])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Level:
+    """The recovery of a method at one length.
+
+    Attributes
+    ----------
+    runs, learnt, censored : int
+        All runs, those that had learnt, and those of them that did not recover.
+    mean, low, high : float
+        The interquartile mean with its interval; NaN if too few runs had learnt.
+    median, average : float
+        The median and the mean.
+    """
+
+    runs: int
+    learnt: int
+    censored: int
+    mean: float
+    low: float
+    high: float
+    median: float
+    average: float
+
+    @property
+    def judged(self) -> bool:
+        """Whether enough runs had learnt."""
+        return bool(self.learnt >= protocol()["statistics"]["least"])
+
+
+@cache
+def level(task: str, method: str, length: int, tuned: Tuned = "phase 1") -> Level:
+    """Return the interquartile mean of the recovery at one length, and the counts of runs."""
+    runs = recoveries(task, method, length, tuned, learnt=False)
+    own = runs[runs.learnt]
+    times = own.recovery.to_numpy(float)
+    counts = len(runs), len(own), int(own.censored.sum())
+    if len(own) < protocol()["statistics"]["least"]:
+        return Level(*counts, *[float("nan")] * 5)
+    resampled = np.array([interquartile_mean(times[rows]) for rows in _resamples(len(times))])
+    middle = float(np.median(times)), float(times.mean())
+    return Level(*counts, interquartile_mean(times), *_interval(resampled), *middle)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The slope of log recovery on log length of phase 1.
+
+    Attributes
+    ----------
+    slope, low, high : float
+        The slope with its interval; NaN if fewer than two lengths are judged.
+    runs, censored : int
+        The runs, and those that did not recover and count as the cap.
+    """
+
+    slope: float
+    low: float
+    high: float
+    runs: int
+    censored: int
+
+    @property
+    def verdict(self) -> str:
+        """``flat``, ``growing``, ``undecided``, ``at the cap`` or ``not judged``.
+
+        The protocol has no ``at the cap``. It is for a method that would be flat or undecided, but
+        half of whose runs did not recover at all.
+        """
+        limit = protocol()["statistics"]["flat"]
+        if np.isnan(self.slope):
+            return "not judged"
+        if self.low > limit:
+            return "growing"
+        if 2 * self.censored >= self.runs:
+            return "at the cap"
+        return "flat" if self.high < limit else "undecided"
+
+
+@cache
+def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
+    """Return the slope of a method over the lengths at which it is judged."""
+    judged = [n for n in lengths(task, tuned) if level(task, method, n, tuned).judged]
+    if len(judged) < 2:
+        return Growth(float("nan"), float("nan"), float("nan"), 0, 0)
+    own = pd.concat([recoveries(task, method, n, tuned) for n in judged])
+    x, y = np.log(own.length.to_numpy(float)), np.log(own.recovery.to_numpy(float))
+    seeds, place = np.unique(own.seed.to_numpy(), return_inverse=True)
+    x = x - x.mean()  # the slope needs no origin
+    moments = np.stack([np.ones_like(x), x, y, x * x, x * y])
+    sums = np.stack([np.bincount(place, weights, len(seeds)) for weights in moments], axis=1)
+    found, *resampled = _slopes(np.stack([sums.sum(axis=0), *sums[_resamples(len(seeds))].sum(1)]))
+    return Growth(found, *_interval(np.array(resampled)), len(own), int(own.censored.sum()))
+
+
+def _slopes(sums: Floats) -> list[float]:
+    """Return the slopes of least squares from the sums of 1, x, y, x^2 and xy."""
+    n, x, y, xx, xy = sums.T
+    return [float(slope) for slope in (n * xy - x * y) / (n * xx - x * x)]
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """How often a method recovers sooner than another.
+
+    Attributes
+    ----------
+    sooner : float
+        The share of pairs of runs, ties half.
+    pairs, wins : int
+        The pairs, and those in which the method is strictly sooner.
+    p : float
+        The two-sided test's p, without a correction.
+    """
+
+    sooner: float
+    pairs: int
+    wins: int
+    p: float
+
+
+def improvement(task: str, method: str, over: str, length: int) -> Improvement | None:
+    """Return the probability that a method recovers sooner; None if one of them is not judged."""
+    if not (level(task, method, length).judged and level(task, over, length).judged):
+        return None
+    own = recoveries(task, method, length).recovery.to_numpy(float)
+    other = recoveries(task, over, length).recovery.to_numpy(float)
+    wins = int((own[:, None] < other).sum())
+    ties = int((own[:, None] == other).sum())
+    pairs = own.size * other.size
+    with np.errstate(all="ignore"):
+        p = float(mannwhitneyu(own, other, method="asymptotic").pvalue)
+    return Improvement((wins + ties / 2) / pairs, pairs, wins, 1.0 if np.isnan(p) else p)
+
+
+def holm(values: Mapping[str, float]) -> dict[str, float]:
+    """Return the p-values after Holm's correction.
+
+    Examples
+    --------
+    >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    """
+    found, most = {}, 0.0
+    for rank, (name, p) in enumerate(sorted(values.items(), key=lambda item: item[1])):
+        most = max(most, min(1.0, (len(values) - rank) * p))
+        found[name] = most
+    return found
+
+
+@cache
+def improvements(
+    task: str, over: str, length: int | None = None
+) -> dict[str, tuple[Improvement, float]]:
+    """Return the improvement of each method of a task and its corrected p, at the longest length.
+
+    Parameters
+    ----------
+    task : str
+    over : {"pg-sm", "greedy"}
+    length : int, optional
+        Another length of phase 1.
+    """
+    length = lengths(task)[-1] if length is None else length
+    found = {
+        method: better
+        for method in methods(task)
+        if method != over and (better := improvement(task, method, over, length)) is not None
+    }
+    corrected = holm({method: better.p for method, better in found.items()})
+    return {method: (better, corrected[method]) for method, better in found.items()}
+
+
+def ratio(task: str, length: int, method: str = "ce") -> tuple[float, bool]:
+    """Return the ratio of PG-SM's recovery to a method's, and whether it is only a lower bound.
+
+    It is the ratio of interquartile means; NaN if one of the two is not judged.
+    """
+    slow, fast = level(task, "pg-sm", length), level(task, method, length)
+    return slow.mean / fast.mean, slow.censored > 0
+
+
+def rates(task: str, method: str) -> dict[str, float]:
+    """Return the rates tuned on phase 1 and on both phases."""
+    rows: Any = tuning_table().to_dict("records")
+    return best_rates(rows, task, method)
+
+
+def outcomes() -> dict[str, dict[str, str]]:
+    """Return the outcome of each sentence of the protocol's rules on each task."""
+    found: dict[str, dict[str, str]] = {}
+    for task in protocol()["judging"]["methods"]:
+        better = improvements(task, "pg-sm")
+        cells = {"PG-SM's recovery grows": growth(task, "pg-sm").verdict}
+        for method in ("ce", "di fit", "greedy"):
+            cells[f"{LOSSES[method].label} stays flat"] = growth(task, method).verdict
+        for method in ("ce", "di fit", "greedy"):
+            cells[f"{LOSSES[method].label} before PG-SM in all pairs"] = "not judged"
+            if method in better:
+                own, p = better[method]
+                cells[f"{LOSSES[method].label} before PG-SM in all pairs"] = (
+                    f"{own.wins} of {own.pairs}, p = {p:.1g}"
+                )
+        parts = []
+        for length in lengths(task):
+            times, bound = ratio(task, length)
+            if length >= 2000 and not np.isnan(times):
+                parts.append(f"{'≥ ' if bound else ''}{times:.1f}")
+        cells["PG-SM : CE from 1.4 to 14"] = ", ".join(parts) or "not judged"
+        control = improvements(task, "greedy")
+        for method in ("ce", "di fit"):
+            cells[f"{LOSSES[method].label} against greedy"] = (
+                f"P = {control[method][0].sooner:.2f}, p = {control[method][1]:.1g}"
+                if method in control
+                else "not judged"
+            )
+        soft, plain = growth(task, "soft neurd").verdict, growth(task, "neurd").verdict
+        cells["soft NeuRD flat, NeuRD growing"] = f"{soft}, {plain}"
+        cells["PG-SM with entropy not flat"] = growth(task, "pg-sm entropy").verdict
+        for sentence, cell in cells.items():
+            found.setdefault(sentence, {})[TASKS[task].title] = cell
+    return found

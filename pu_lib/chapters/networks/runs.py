@@ -1,0 +1,282 @@
+"""All runs of the chapter, by one command that can be stopped at any time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pu_lib.arrays import Floats
+from pu_lib.chapters.networks.learner import TASKS, Learner, Task
+from pu_lib.engine import networks as engine
+from pu_lib.files import replacing
+from pu_lib.progress import progress_bar
+
+__all__ = [
+    "best_rates",
+    "judge",
+    "optimal_reward",
+    "protocol",
+    "recovery",
+    "run_all",
+    "tune",
+    "work_needed",
+]
+
+HERE = Path(__file__).parent
+TUNING = ("task", "method", "rate", "seed", "before", "after")
+JUDGED = (
+    "task", "method", "tuned", "rate", "seed", "length", "end", "learnt", "recovery", "censored",
+)  # fmt: skip
+
+
+@cache
+def protocol() -> dict[str, Any]:
+    """Return the protocol."""
+    found: dict[str, Any] = tomllib.loads((HERE / "protocol.toml").read_text("utf-8"))
+    return found
+
+
+# The optimal reward
+
+
+def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
+    """Return transitions (S, A, S), rewards (S, A) and the first states of a chain or a grid.
+
+    Transitions that end an episode have no successor.
+    """
+    side = 9 if task.kind == engine.CHAIN else 7
+    states = side if task.kind == engine.CHAIN else side * side
+    moves = np.zeros((states, task.actions, states))
+    rewards = np.zeros((states, task.actions))
+    starts = np.zeros(states)
+
+    def enter(s: int, a: int, after: int, probability: float) -> None:
+        if after in (0, states - 1):
+            rewards[s, a] += probability * task.pays[phase][after != 0]
+        else:
+            moves[s, a, after] += probability
+
+    for s in range(1, states - 1):
+        for a in range(task.actions):
+            if task.kind == engine.CHAIN:
+                enter(s, a, s + (1 if a == 1 else -1), 0.9)
+                enter(s, a, s - (1 if a == 1 else -1), 0.1)
+            else:
+                place = [s // side, s % side]
+                place[a // 2] = min(max(place[a // 2] + (1 if a % 2 == 0 else -1), 0), side - 1)
+                enter(s, a, place[0] * side + place[1], 1.0)
+    if task.kind == engine.CHAIN:
+        starts[4] = 1.0
+    else:
+        starts[1:-1] = 1 / (states - 2)
+    return moves, rewards, starts
+
+
+@cache
+def optimal_reward(name: str, phase: int = 1) -> float:
+    """Return the reward a step of the policy of the largest discounted values, with exploration.
+
+    The cap of episodes is neglected.
+
+    Parameters
+    ----------
+    name : {"chain", "chain .2", "grid"}
+    phase : {0, 1}
+        Before or after the change; by symmetry the reward is the same.
+    """
+    task = TASKS[name]
+    moves, rewards, starts = _model(task, phase)
+    values = np.zeros(len(starts))
+    for _ in range(500):
+        values = (rewards + task.gamma * moves @ values).max(axis=1)
+    best = (rewards + task.gamma * moves @ values).argmax(axis=1)
+    policy = np.full(rewards.shape, task.exploration / task.actions)
+    policy[np.arange(len(best)), best] += 1 - task.exploration
+    inner = slice(1, -1)  # the ends are no states
+    step = np.einsum("sa,sat->st", policy, moves)[inner, inner]
+    visits = np.linalg.solve(np.eye(len(step)) - step.T, starts[inner])
+    return float(visits @ (policy * rewards).sum(axis=1)[inner] / visits.sum())
+
+
+# One run
+
+
+def _level(task: Task, earned: Floats) -> float:
+    """Return the reward a step as a share of the optimum; for CartPole, steps an episode."""
+    steps = len(earned) * engine.WINDOW * engine.BATCH
+    if task.kind == engine.POLE:
+        return float(steps / max(earned[:, 1].sum(), 1.0))
+    return float(earned[:, 0].sum() / steps / optimal_reward(task.name))
+
+
+def recovery(learner: Learner, most: int) -> tuple[int, bool]:
+    """Return the updates after the change until a learner has recovered, and whether it has not.
+
+    Parameters
+    ----------
+    learner : Learner
+        At the end of phase 1; it learns on.
+    most : int
+        The largest number of updates.
+    """
+    measures = protocol()["measures"]
+    task, width = learner.task, measures["window"] // engine.WINDOW
+    least = measures["pole_recovered" if task.kind == engine.POLE else "recovered"]
+    earned = np.zeros((0, 2))
+    for updates in range(engine.WINDOW, most + 1, engine.WINDOW):
+        earned = np.concatenate([earned, learner.learn(engine.WINDOW, 1)])[-width:]
+        if len(earned) == width and _level(task, earned) >= least:
+            return updates, False
+    return most, True
+
+
+def tune(name: str, method: str, rate: float, seed: int) -> dict[str, Any]:
+    """Return the mean rewards a step of a run before and after the change."""
+    plan = protocol()["tuning"]
+    learner = Learner(TASKS[name], method, rate, seed)
+    mean = [
+        float(learner.learn(plan[phase], place)[:, 0].sum()) / (plan[phase] * engine.BATCH)
+        for place, phase in enumerate(("before", "after"))
+    ]
+    return dict(zip(TUNING, (name, method, rate, seed, *mean), strict=True))
+
+
+def judge(
+    name: str, method: str, tuned: str, rate: float, seed: int, lengths: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return a row of the table of runs for each length of phase 1."""
+    measures, task = protocol()["measures"], TASKS[name]
+    least = measures["pole_learnt" if task.kind == engine.POLE else "learnt"]
+    learner, rows, earned = Learner(task, method, rate, seed), [], np.zeros((0, 2))
+    for length in lengths:
+        more = length - len(earned) * engine.WINDOW
+        earned = np.concatenate([earned, learner.learn(more, 0)])
+        end = _level(task, earned[-measures["tail"] // engine.WINDOW :])
+        updates, censored = recovery(learner.copy(), protocol()["judging"]["after"])
+        values = (name, method, tuned, rate, seed, length, end, end >= least, updates, censored)
+        rows.append(dict(zip(JUDGED, values, strict=True)))
+    return rows
+
+
+# All runs
+
+
+def work_needed() -> list[tuple[Any, ...]]:
+    """Return the arguments of all runs of the tuning."""
+    plan = protocol()
+    return [
+        (name, method, rate, seed)
+        for name, methods in plan["judging"]["methods"].items()
+        for method in methods
+        if len(plan["rates"][method]) > 1
+        for rate in plan["rates"][method]
+        for seed in plan["tuning"]["seeds"]
+    ]
+
+
+def best_rates(rows: Iterable[dict[str, Any]], name: str, method: str) -> dict[str, float]:
+    """Return the rates of a method with the largest mean reward in phase 1, and in both phases."""
+    plan = protocol()
+    rates = plan["rates"][method]
+    if len(rates) == 1:
+        return {"phase 1": rates[0], "both": rates[0]}
+    own = [row for row in rows if row["task"] == name and row["method"] == method]
+    sums = {
+        rate: np.sum([[row["before"], row["after"]] for row in own if row["rate"] == rate], axis=0)
+        for rate in rates
+    }
+    weights = plan["tuning"]["before"], plan["tuning"]["after"]
+    return {
+        "phase 1": max(rates, key=lambda rate: float(sums[rate][0])),
+        "both": max(rates, key=lambda rate: float(sums[rate] @ weights)),
+    }
+
+
+def _judging(tuning: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return the arguments of all judged runs."""
+    plan = protocol()["judging"]
+    found: list[tuple[Any, ...]] = []
+    for name, methods in plan["methods"].items():
+        for method in methods:
+            rates = best_rates(tuning, name, method)
+            for seed in plan["seeds"]:
+                found.append(
+                    (name, method, "phase 1", rates["phase 1"], seed, plan["lengths"][name])
+                )
+                if rates["both"] != rates["phase 1"]:
+                    found.append((name, method, "both", rates["both"], seed, plan["lengths_both"]))
+    return found
+
+
+def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
+    """Make all runs that a folder does not have yet, and write the two tables there.
+
+    Parameters
+    ----------
+    out : Path
+        A folder for the finished runs; a later call takes them from there.
+    workers : int, optional
+        The number of threads, by default one a processor. It does not change the results.
+    shown : bool, optional
+        Whether a progress bar is shown, by default in terminals and notebooks.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    tuning = _finish(out / "tuning.jsonl", tune, work_needed(), workers, shown)
+    rows = [row for (row,) in tuning]
+    _write(out / "tuning.csv", TUNING, rows)
+    judged = _finish(out / "judged.jsonl", judge, _judging(rows), workers, shown)
+    _write(out / "runs.csv", JUDGED, [row for part in judged for row in part])
+
+
+def _finish(
+    path: Path, make: Any, jobs: list[tuple[Any, ...]], workers: int | None, shown: bool | None
+) -> list[list[dict[str, Any]]]:
+    """Return the rows of all jobs, in order; those in the file are taken, the others are added."""
+    known: dict[str, list[dict[str, Any]]] = {}
+    if path.exists():
+        for line in path.read_text("utf-8").splitlines(keepends=True):
+            if line.endswith("\n"):  # a stopped program may have written half a line
+                entry = json.loads(line)
+                known[entry["job"]] = entry["rows"]
+        kept = "".join(json.dumps({"job": job, "rows": rows}) + "\n" for job, rows in known.items())
+        with replacing(path) as file:
+            file.write(kept.encode())
+    left = [job for job in jobs if json.dumps(job) not in known]
+    with (
+        path.open("a", encoding="utf-8") as lines,
+        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
+        progress_bar(len(jobs), shown) as bar,
+    ):
+        bar.update(len(jobs) - len(left))
+        futures = {pool.submit(make, *job): json.dumps(job) for job in left}
+        try:
+            for future in as_completed(futures):
+                made = future.result()
+                rows = made if isinstance(made, list) else [made]
+                known[futures[future]] = rows
+                lines.write(json.dumps({"job": futures[future], "rows": rows}) + "\n")
+                lines.flush()
+                bar.update()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [known[json.dumps(job)] for job in jobs]
+
+
+def _write(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())

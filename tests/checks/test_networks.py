@@ -1,0 +1,470 @@
+"""Networks: the steps of tables, gradients, CartPole, and runs of the committed table."""
+
+import operator
+
+import autograd.numpy as anp
+import gymnasium
+import numpy as np
+import pandas as pd
+import pytest
+from autograd import grad
+from autograd.tracer import getval
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pu_lib.chapters.networks import quantities, runs
+from pu_lib.chapters.networks.__main__ import main
+from pu_lib.chapters.networks.learner import TASKS, Learner
+from pu_lib.chapters.networks.losses import LOSSES
+from pu_lib.engine import networks as engine
+from pu_lib.parametrizations import project_simplex, softmax
+from pu_lib.updates import UPDATES
+
+STATES, ACTIONS = 7, 4
+BONUS = engine.BONUS
+
+
+def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
+    """Return the policy and the direction of scores; `old` is before the first of K steps."""
+    place = engine.METHODS.index(method)
+    pi, before, d = np.zeros_like(scores), np.zeros_like(scores), np.zeros_like(scores)
+    old = scores if old is None else old
+    engine.policies(place, scores, pi)
+    engine.policies(place, old, before)
+    engine.directions(place, scores, pi, q, old, before, rate, scale, d)
+    return pi, d
+
+
+def draws(method, n=60):
+    """Yield scores, values and step sizes."""
+    rng = np.random.default_rng(3)
+    for _ in range(n):
+        q = rng.normal(size=(STATES, ACTIONS))
+        if method == "pg-es":
+            scores = 1 + 0.5 * rng.normal(size=q.shape)
+        elif method == "di fit":
+            scores = rng.dirichlet(np.ones(ACTIONS), STATES)
+        else:
+            scores = 2 * rng.normal(size=q.shape)
+        yield scores, q, rng.choice([0.1, 1.0, 3.0])
+
+
+# One-hot features: the parameters of a linear network are the scores, and its step is the table's.
+
+
+@pytest.mark.parametrize(
+    ("method", "update"),
+    [(name, name) for name in ("pg-sm", "pg-es", "ce", "mce", "sce")]
+    + [("ppo-like", "pg-sm"), ("neurd", "npg"), ("npg fit", "npg"), ("di fit", "di")],
+)
+def test_step_with_one_hot_features_is_the_step_of_the_table(method, update):
+    update = UPDATES[update]
+    for scores, q, rate in draws(method):
+        fits = method.endswith("fit")
+        pi, d = direct(method, scores, q, rate=rate)
+        if method == "ppo-like":  # its first step, without the bonus
+            level = np.log(pi)
+            d += BONUS * pi * (level - (pi * level).sum(1, keepdims=True))
+        moved = scores + (1.0 if fits else rate) * d
+        expected = update.step(scores, q, rate)
+        if update.name == "npg":
+            moved, expected = softmax(moved), softmax(expected)
+        elif update.name == "di":
+            moved = project_simplex(moved)
+        assert_allclose(moved, expected, rtol=0, atol=1e-12)
+        assert_allclose(pi, update.to_policy(scores), rtol=0, atol=1e-14)
+
+
+def test_two_actions_make_mce_and_sce_the_step_of_ce():
+    rng = np.random.default_rng(0)
+    scores, q = 3 * rng.normal(size=(2, 50, 2))
+    expected = direct("ce", scores, q)[1]
+    for method in ("mce", "sce"):
+        assert_allclose(direct(method, scores, q)[1], expected, rtol=0, atol=1e-15)
+
+
+# The losses as the page prints them for PyTorch, run on arrays that autograd differentiates.
+
+
+class Tensor:
+    """The few methods of PyTorch's tensors that the losses use."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @property
+    def shape(self):
+        return self.x.shape
+
+    def detach(self):
+        return Tensor(getval(self.x))
+
+    def log_softmax(self, dim):
+        top = getval(self.x).max(axis=dim, keepdims=True)
+        total = anp.sum(anp.exp(self.x - top), axis=dim, keepdims=True)
+        return Tensor(self.x - top - anp.log(total))
+
+    def softmax(self, dim):
+        return Tensor(anp.exp(self.log_softmax(dim).x))
+
+    def log(self):
+        return Tensor(anp.log(self.x))
+
+    def sum(self, dim, keepdim=False):
+        return Tensor(anp.sum(self.x, axis=dim, keepdims=keepdim))
+
+    def mean(self, dim=None, keepdim=False):
+        return Tensor(anp.mean(self.x, axis=dim, keepdims=keepdim))
+
+    def clamp(self, low, high):
+        return Tensor(anp.clip(self.x, low, high))
+
+    def argmax(self, dim, keepdim=False):
+        return Tensor(np.argmax(self.x, axis=dim, keepdims=keepdim))
+
+    def gather(self, dim, index):
+        assert dim == -1
+        return Tensor(self.x[np.arange(len(index.x))[:, None], index.x])
+
+    def masked_fill(self, mask, value):
+        return Tensor(anp.where(mask.x, value, self.x))
+
+
+def operate(name):
+    def method(self, other=None):
+        given = () if other is None else (getattr(other, "x", other),)
+        return Tensor(getattr(operator, name)(self.x, *given))
+
+    return method
+
+
+for name in ("add", "sub", "mul", "truediv", "pow", "neg", "ge", "eq", "and_"):
+    setattr(Tensor, f"__{name.strip('_')}__", operate(name))
+Tensor.__rmul__ = Tensor.__mul__
+Tensor.__rsub__ = lambda self, other: Tensor(other - self.x)
+
+
+class Functional:
+    @staticmethod
+    def cross_entropy(f, best):
+        return Tensor(-anp.mean(f.log_softmax(-1).x[np.arange(len(best.x)), best.x]))
+
+    @staticmethod
+    def one_hot(best, count):
+        return Tensor(np.eye(count, dtype=int)[best.x])
+
+
+class Torch:
+    inf = np.inf
+
+    @staticmethod
+    def minimum(a, b):
+        return Tensor(anp.minimum(a.x, b.x))
+
+
+def loss_of(method, scores, q, old, rate):
+    """Return the value of the printed loss, times the number of rows."""
+    p_old = (project_simplex if method == "di fit" else softmax)(old)
+    adv_old = q - (p_old * q).sum(axis=1, keepdims=True)
+    given = {"q": q, "f_old": old, "p_old": p_old, "adv_old": adv_old}
+    names = {name: Tensor(x) for name, x in given.items()}
+    names |= {"f": Tensor(scores), "eta": rate, "torch": Torch, "F": Functional}
+    exec(LOSSES[method].code, {}, names)
+    return names["loss"].x * len(q)
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_direction_is_minus_the_gradient_of_the_printed_loss(method):
+    rng = np.random.default_rng(7)
+    for scores, q, rate in draws(method, 30):
+        old = scores.copy()
+        if method == "ppo-like" or method.endswith("fit"):  # after the first of K steps
+            scores = scores + 0.2 * rng.normal(size=scores.shape)
+        _, d = direct(method, scores, q, old, rate)
+        gradient = grad(lambda f, q=q, old=old, rate=rate: loss_of(method, f, q, old, rate))
+        assert_allclose(d, -gradient(scores), rtol=0, atol=1e-12)
+
+
+def test_every_method_has_a_loss():
+    assert tuple(LOSSES) == engine.METHODS
+
+
+def test_clipping_binds_in_some_of_the_draws():
+    bound = 0
+    rng = np.random.default_rng(7)
+    for scores, q, _ in draws("ppo-like", 30):
+        moved = scores + 0.2 * rng.normal(size=scores.shape)
+        _, d = direct("ppo-like", moved, q, scores)
+        _, free = direct("pg-sm entropy", moved, q, scores)
+        bound += int((abs(d - free) > 1e-3).any())
+    assert bound > 10
+
+
+# The gauge: values and scores that are shifted by a number for each state.
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_direction_ignores_a_shift_of_the_values(method):
+    for scores, q, rate in draws(method, 20):
+        shift = np.random.default_rng(1).normal(size=(STATES, 1))
+        found, expected = (direct(method, scores, x, rate=rate)[1] for x in (q + shift, q))
+        assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["npg fit", "di fit"])
+def test_a_fit_ignores_a_shift_of_its_target(method):
+    learner = Learner(TASKS["chain"], method, 3.0, 5)
+    other = learner.copy()
+    other.networks[1, -1, :2] += 0.25  # all values
+    for run in (learner, other):
+        _fit_steps(run, np.random.default_rng(2).normal(size=(engine.BATCH, 4)))
+    assert abs(learner.networks[0]).max() > 0.1
+    assert_allclose(other.networks[0], learner.networks[0], rtol=0, atol=1e-10)
+
+
+def _fit_steps(run, x):
+    """Fit the actor of a run ten times to the targets of its critic's values."""
+    batch = engine.BATCH
+    h1, h2, e1, e2 = np.zeros((4, batch, engine.UNITS))
+    f, q, pi, f0, pi0, d = np.zeros((6, batch, 2))
+    w, g = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(run.networks[0])
+    engine.forward(run.networks, 1, x, h1, h2, q)
+    engine.forward(run.networks, 0, x, h1, h2, f0)
+    engine.policies(run.method, f0, pi0)
+    for _ in range(10):
+        engine.forward(run.networks, 0, x, h1, h2, f)
+        engine.policies(run.method, f, pi)
+        engine.directions(run.method, f, pi, q, f0, pi0, 3.0, 1.0, d)
+        engine.backward(run.networks, 0, x, h1, h2, d, e1, e2, w, g)
+        run.networks[0] += 0.1 * g
+
+
+# The networks
+
+
+def test_gradient_of_the_network_is_that_of_autograd():
+    for name in ("chain", "grid"):
+        task = TASKS[name]
+        learner = Learner(task, "pg-sm", 1.0, 3)
+        rng = np.random.default_rng(1)
+        x = rng.normal(size=(engine.BATCH, task.inputs)) * (rng.random(task.inputs) < 0.7)
+        d = rng.normal(size=(engine.BATCH, task.actions))
+        learner.networks[0] += 0.1 * rng.normal(size=learner.networks[0].shape)
+
+        def outputs(p, x=x, task=task):
+            n, units, actions = task.inputs, engine.UNITS, task.actions
+            first = anp.tanh(anp.dot(x, p[:n]) + p[n])
+            second = anp.tanh(anp.dot(first, p[n + 1 : n + 1 + units]) + p[n + 1 + units])
+            last = n + units + 2
+            return anp.dot(second, p[last : last + actions].T) + p[-1, :actions]
+
+        p = learner.networks[0]
+        h1, h2, e1, e2 = np.zeros((4, engine.BATCH, engine.UNITS))
+        f, w, g = np.zeros_like(d), np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(p)
+        engine.forward(learner.networks, 0, x, h1, h2, f)
+        assert_allclose(f, outputs(p), rtol=0, atol=1e-12)
+        engine.backward(learner.networks, 0, x, h1, h2, d, e1, e2, w, g)
+        expected = grad(lambda p, d=d, outputs=outputs: anp.sum(outputs(p) * d))(p) / engine.BATCH
+        assert_allclose(g, expected, rtol=0, atol=1e-12)
+
+
+# The tasks
+
+
+@engine.compiled
+def walk(kind, pays, phase, states, actions, words, found):
+    stream = (words[0], words[1], words[2], words[3])
+    for n in range(actions.size):
+        reward, ended, stream = engine.step_task(kind, pays, phase, states, 0, actions[n], stream)
+        for i in range(4):
+            found[n, i] = states[0, i]
+        found[n, 4] = reward
+        found[n, 5] = ended
+
+
+@pytest.mark.parametrize("phase", [0, 1])
+def test_cart_pole_is_that_of_gymnasium(phase):
+    env = gymnasium.make("CartPole-v1").unwrapped
+    rng = np.random.default_rng(4)
+    falls = 0
+    for episode in range(20):
+        state = np.zeros((1, 5))
+        state[0, :4], _ = env.reset(seed=episode)
+        env.state = tuple(state[0, :4])
+        actions = rng.integers(2, size=200)
+        found = np.zeros((200, 6))
+        walk(engine.POLE, np.zeros((2, 2)), phase, state, actions, np.ones(4, np.uint64), found)
+        for n, action in enumerate(actions):
+            _, _, ended, *_ = env.step(int(1 - action if phase else action))
+            assert_allclose(found[n, :4], env.state, rtol=0, atol=1e-12)
+            assert found[n, 5] == ended
+            assert found[n, 4] == -float(ended)
+            if ended:
+                falls += 1
+                break
+    assert falls > 10
+
+
+@pytest.mark.parametrize("name", ["chain", "chain .2", "grid"])
+def test_optimal_reward_is_what_the_optimal_policy_earns(name):
+    """The best policy, as a critic's values, earns the reward that the linear system gives."""
+    assert runs.optimal_reward(name, 0) == pytest.approx(runs.optimal_reward(name, 1), rel=1e-12)
+    learner = Learner(TASKS[name], "greedy", 0.0, 0)
+    learner.learn(1500, 0)
+    earned = learner.learn(2000, 0)
+    mean = earned[:, 0].sum() / (2000 * engine.BATCH)
+    assert mean == pytest.approx(runs.optimal_reward(name), rel=0.03)
+
+
+def test_a_copy_goes_on_as_the_run_does():
+    learner = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
+    learner.learn(150, 0)
+    other = learner.copy()
+    assert_array_equal(learner.learn(60, 1), other.learn(60, 1))
+    assert_array_equal(learner.networks, other.networks)
+    whole = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
+    whole.learn(150, 0)
+    parts = np.concatenate([whole.learn(20, 1), whole.learn(40, 1)])
+    again = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
+    again.learn(150, 0)
+    assert_array_equal(parts, again.learn(60, 1))
+
+
+# The statistics
+
+
+def test_optimal_reward_of_the_chain_is_the_gamblers():
+    """From the middle of nine states: the ruin probability over the expected duration."""
+    p = 0.95 * 0.9 + 0.05 * 0.1
+    right = 1 / (1 + ((1 - p) / p) ** 4)
+    duration = 4 * (2 * right - 1) / (2 * p - 1)
+    assert runs.optimal_reward("chain") == pytest.approx(right / duration, rel=1e-12)
+    paid = (right + 0.2 * (1 - right)) / duration
+    assert runs.optimal_reward("chain .2") == pytest.approx(paid, rel=1e-12)
+
+
+def test_interquartile_mean():
+    assert quantities.interquartile_mean([5, 1, 2, 100, 3, 4, 6, 0]) == 3.5
+    assert quantities.interquartile_mean([7]) == 7
+    assert quantities.interquartile_mean(range(10)) == 4.5
+
+
+def test_holm_by_hand():
+    found = quantities.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Replace the table by one that is computed by hand."""
+    rows = [
+        {"task": "grid", "method": method, "tuned": "phase 1", "rate": 1.0, "seed": seed,
+         "length": length, "end": 1.0, "learnt": seed != 9, "recovery": times(seed, length),
+         "censored": times(seed, length) == 4000}
+        for method, times in (("pg-sm", lambda s, n: min(n, 4000)), ("ce", lambda s, n: 500 + s))
+        for seed in range(10)
+        for length in (1000, 2000, 4000, 8000)
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
+    monkeypatch.setattr(quantities, "table", lambda: frame)
+    caches = (quantities.level, quantities.growth, quantities.improvements)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("small")
+def test_statistics_of_a_table_made_by_hand():
+    growing, flat = quantities.growth("grid", "pg-sm"), quantities.growth("grid", "ce")
+    # By hand: x = -3, -1, 1, 3 and y = 0, 1, 2, 2 in units of log 2 / 2 and log 2.
+    assert growing.slope == pytest.approx(2 * (-1 * 1 + 1 * 2 + 3 * 2) / 20)
+    assert (growing.verdict, growing.censored) == ("growing", 18)
+    assert abs(flat.slope) < 1e-12
+    assert flat.verdict == "flat"
+    found = quantities.level("grid", "ce", 8000)
+    assert (found.runs, found.learnt, found.censored) == (10, 9, 0)
+    assert (found.mean, found.median, found.average) == (504, 504, 504)
+    assert found.low <= 504 <= found.high
+    better = quantities.improvement("grid", "ce", "pg-sm", 8000)
+    assert (better.sooner, better.wins, better.pairs) == (1.0, 81, 81)
+    assert better.p < 1e-3
+    assert quantities.improvement("grid", "ce", "ce", 8000).sooner == 0.5
+    assert quantities.ratio("grid", 4000) == (pytest.approx(4000 / 504), True)
+    assert not quantities.level("grid", "greedy", 8000).judged
+    assert quantities.growth("grid", "greedy").verdict == "not judged"
+
+
+# The command, and the committed table
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    """Make the protocol that of a few short runs."""
+    small = {
+        **runs.protocol(),
+        "tuning": {"seeds": [100], "before": 20, "after": 20},
+        "judging": {
+            "seeds": [0, 1],
+            "after": 60,
+            "lengths": {"chain": [20, 40]},
+            "lengths_both": [20],
+            "methods": {"chain": ["pg-sm", "ce", "greedy"]},
+        },
+    }
+    monkeypatch.setattr(runs, "protocol", lambda: small)
+
+
+@pytest.mark.usefixtures("plan")
+def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    runs.run_all(one, workers=1, shown=False)
+    for name, rows in (("tuning", 8), ("judged", 6)):
+        lines = (one / f"{name}.jsonl").read_text().splitlines(keepends=True)
+        assert len(lines) >= rows
+        two.mkdir(exist_ok=True)
+        (two / f"{name}.jsonl").write_text("".join(lines[:3]) + lines[3][:20])
+    runs.run_all(two, workers=3, shown=False)
+    for name in ("tuning.csv", "runs.csv"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+    assert main(["--out", str(one), "--workers", "1"]) == 0
+    with pytest.raises(SystemExit):
+        main(["--out", str(one), "--workers", "0"])
+
+
+def test_rates_of_the_committed_runs_are_those_of_the_tuning():
+    judged = quantities.table()
+    for (task, method, tuned), own in judged.groupby(["task", "method", "tuned"]):
+        assert set(own.rate) == {quantities.rates(task, method)[tuned]}
+    plan = runs.protocol()["judging"]
+    for task, names in plan["methods"].items():
+        for method in names:
+            own = judged[(judged.task == task) & (judged.method == method)]
+            own = own[own.tuned == "phase 1"]
+            assert sorted(zip(own.seed, own.length, strict=True)) == sorted(
+                (seed, length) for seed in plan["seeds"] for length in plan["lengths"][task]
+            )
+
+
+RECOMPUTED = [
+    (task, method, (3 * n + 1) % 10)
+    for n, (task, method) in enumerate(
+        (task, method)
+        for task, names in runs.protocol()["judging"]["methods"].items()
+        for method in names
+        if not method.endswith("fit") or task == "chain"
+    )
+]
+
+
+@pytest.mark.parametrize(("task", "method", "seed"), RECOMPUTED)
+def test_committed_run_is_computed_again(task, method, seed):
+    """The first length of a run has the same recovery and the same reward, to the last digit."""
+    judged = quantities.table()
+    own = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
+    own = own[own.tuned == "phase 1"].iloc[0]
+    (row,) = runs.judge(task, method, "phase 1", own.rate, seed, [1000])
+    assert (row["length"], row["recovery"], row["censored"], row["learnt"]) == (
+        own.length, own.recovery, own.censored, own.learnt,
+    )  # fmt: skip
+    assert row["end"] == own.end
