@@ -125,7 +125,12 @@ def others_stay_flat(compare: Recorder, shown: tuple[tuple[str, str], ...] = FLA
             "upper end of the slope", found.high, limit_of_slopes(), limit="0.25", at=at
         )
     grid = growth("grid", "di fit")
-    compare.report(grid=f"{grid.slope:.2f}", low=f"{grid.low:.2f}", high=f"{grid.high:.2f}")
+    compare.report(
+        cases=len(TASKS) * len(UNLEARNING),
+        grid=f"{grid.slope:.2f}",
+        low=f"{grid.low:.2f}",
+        high=f"{grid.high:.2f}",
+    )
 
 
 @check("networks:pairs", wrong={"NeuRD in place of CE": {"shown": ("neurd",)}})

@@ -31,6 +31,8 @@ from pu_lib.chapters.networks.runs import HERE, best_rates, optimal_reward, prot
 
 __all__ = [
     "Growth",
+    "Improvement",
+    "Level",
     "growth",
     "holm",
     "improvement",
