@@ -142,10 +142,16 @@ def test_largest_change_of_a_probability(weight, change):
 
 
 def test_bounds_by_hand():
-    assert more.changes_bound(80, 3, 1) == pytest.approx(10 - 2 * math.log(2) / 3)
+    assert more.changes_bound(80, 3) == 20
     assert more.adversary_bound(40, 3, 0.75, 1.5) == pytest.approx((15 - math.log(2)) / 1.5)
     # odds e^2, w = 1/2: ceil(8) + 1 * (1 + 2 / (0.5 * 0.1))
     assert more.escape_bound(math.exp(2 - 1e-9), 3, 0.5, 0.1, 1.0) == pytest.approx(49)
+
+
+def test_mean_steps_of_ce_end_at_the_probabilities_of_the_best_sample():
+    theta, size = more.where_the_mean_step_ends("ce", [1.0, 0.0, 2.0])
+    np.testing.assert_allclose(np.exp(theta) / np.exp(theta).sum(), [1 / 4, 3 / 5, 3 / 20])
+    assert size < 1e-12
 
 
 def test_unknown_variant_raises():
