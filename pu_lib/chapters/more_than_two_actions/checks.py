@@ -318,7 +318,7 @@ def sce_never_decreases_the_value(compare: Recorder, update: str = "sce") -> Non
             limit="0, up to rounding",
             at={"MDP": name},
         )
-    compare.report(balls=balls, floats=floats, least=f"{min(least, 0.0):.0e}")
+    compare.report(balls=balls, floats=floats, least=min(least, 0.0))
 
 
 @check("more:sce-approximate", wrong={"seven tenths of the bound": {"factor": 0.7}})

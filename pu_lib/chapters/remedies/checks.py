@@ -177,7 +177,7 @@ def normalised_advantages(compare: Recorder, normalised: bool = True, low: float
     [stays] = outcomes(Remedy(normalised=True, entropy=1.6), [3000])
     compare.at_least("regret at the bonus 1.6", stays.regret, 0.1)
     [known] = outcomes(Remedy(normalised=normalised, entropy=0.1), [3000])
-    compare.report(count=int(known.count), regret=f"{known.regret:.2g}")
+    compare.report(count=int(known.count), regret=known.regret)
 
 
 @check(
@@ -238,7 +238,7 @@ def soft_npg_is_bounded(compare: Recorder, update: str = "npg", share: float = 1
             limit = 1 / (1 + math.exp(1 / tau))
             compare.at_least("regret", found.regret, limit * (1 - 1e-12), at=at)
     [last] = outcomes(Remedy(update, entropy=0.1), [1000])
-    compare.report(count=soft_npg_count(0.1), regret=f"{last.regret:.2g}")
+    compare.report(count=soft_npg_count(0.1), regret=last.regret)
 
 
 @check("remedies:critic", wrong={"half of the rate": {"times": 0.5}})
