@@ -24,6 +24,7 @@ from pu_lib.experiments.database import (
     write_parquet,
 )
 from pu_lib.experiments.panels import paper_chunks
+from pu_lib.experiments.results import MORE
 from pu_lib.files import replace_file
 
 __all__ = ["collect"]
@@ -41,7 +42,8 @@ def collect(
 
     After an interrupted sweep some settings have more runs than others. The runs of a panel (an
     experiment with its domain, scheme, beta and options) are written only up to the number of runs
-    that all settings of the panel have, so that comparisons within a panel use the same runs. This
+    that all settings of the panel have, so that comparisons within a panel use the same runs. Each
+    update that is not in the paper is a panel of its own. This
     number does not depend on settings that were dropped by an adaptive sweep. A panel of the paper
     is omitted if one of its settings has no runs.
 
@@ -118,7 +120,8 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
 def _panel(values: Iterable[Any]) -> str:
     """Return the key of the panel of a cell with these column values."""
     cell = dict(zip(CELL_COLUMNS, values, strict=True))
-    return "|".join(str(cell[name]) for name in _PANEL)
+    beyond = [cell["update"]] if str(cell["experiment"]).endswith(MORE) else []
+    return "|".join([*(str(cell[name]) for name in _PANEL), *beyond])
 
 
 def _gapless(runs: pd.DataFrame) -> int:
