@@ -104,9 +104,9 @@ def draw_panels(
         for more in _beside(panel, _results(results)):
             tied = more.updates[0] in PAPER
             _draw_beside(ax, more, statistic, tied)
-            if more.n_runs < curves.n_runs:
+            if more.runs_in_words != curves.runs_in_words:
                 who = "ties drawn" if tied else ", ".join(map(label_of, more.updates))
-                runs += f"; {who}: {more.n_runs}"
+                runs += f"; {who}: {more.runs_in_words}"
         ax.set(xlabel=_AXES[panel.axis])
         ax.text(0.03, 1.02, f"{panel.words}\n{runs}", transform=ax.transAxes, fontsize=8.5)
         if panel.axis == "eta":
