@@ -106,7 +106,7 @@ def draw_panels(
             _draw_beside(ax, more, statistic, tied)
             if more.runs_in_words != curves.runs_in_words:
                 who = "ties drawn" if tied else ", ".join(map(label_of, more.updates))
-                runs += f"; {who}: {more.runs_in_words}"
+                runs += f"\n{who}: {more.runs_in_words}"
         ax.set(xlabel=_AXES[panel.axis])
         ax.text(0.03, 1.02, f"{panel.words}\n{runs}", transform=ax.transAxes, fontsize=8.5)
         if panel.axis == "eta":
