@@ -16,6 +16,7 @@ from pu_lib.chapters.function_approximation.quantities import neural
 from pu_lib.chapters.guide import figures as guide
 from pu_lib.chapters.guide import quantities as measures
 from pu_lib.chapters.literature.quantities import crossing_times, hard_chain
+from pu_lib.chapters.networks import quantities as networks
 from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.experiments.bootstrap import interval
 from pu_lib.experiments.results import PANELS, committed
@@ -233,8 +234,9 @@ def test_off_policy_advantage_is_significant() -> None:
 
 def test_near_ties_affect_ce_and_mce_only() -> None:
     numbers = measures.kept()["ties"]
-    calm = {name: value for name, value in numbers.items() if name not in ("ce", "mce")}
-    assert max(calm.values()) < 1e-5 < 0.2 < min(numbers["ce"], numbers["mce"])
+    calm = {name: value for name, value in numbers.items() if name not in ("ce", "mce", "sce")}
+    assert max(calm.values()) < 1e-5 < numbers["sce"] < 1e-3
+    assert min(numbers["ce"], numbers["mce"]) > 0.2
     # the sentence names the ends of the rest
     assert (min(calm, key=calm.__getitem__), max(calm, key=calm.__getitem__)) == ("npg", "pg-sm")
     assert guide.ADVICE["ties"].use == "any but CE and MCE"
@@ -248,7 +250,7 @@ def test_committed_numbers_are_reproducible(situation: str) -> None:
 
 
 def test_every_situation_has_a_recommendation_and_a_rule() -> None:
-    assert guide.ADVICE.keys() | {"off-policy, mean"} == measures.MEASURES.keys()
+    assert guide.ADVICE.keys() | {"off-policy, mean", "critic, mean"} == measures.MEASURES.keys()
     assert measures.MEASURES.keys() == measures.kept().keys()
     assert {situation for _, situation in guide.RULES} == guide.ADVICE.keys()
     assert all(advice.update in UPDATES for advice in guide.ADVICE.values())
@@ -289,6 +291,36 @@ def test_table_has_every_recommendation() -> None:
     markup = guide.recommendations()._repr_html_()
     assert markup.count("<tr>") == len(guide.ADVICE) + 1
     assert all(advice.link in markup for advice in guide.ADVICE.values())
+
+
+def test_table_shows_the_greedy_control_by_independent_code() -> None:
+    table = committed().table
+    rows = table[(table["experiment"] == "greedy-limit") & (table["scheme"] == "HiOffPol")]
+    steps = np.sort(rows[rows["update"] == "di"]["steps"].to_numpy())
+    runs = networks.table()
+    own = runs[(runs.task == "grid") & (runs.method == "greedy") & (runs.tuned == "phase 1")]
+    times = own[(own.length == own.length.max()) & own.learnt].recovery.to_numpy()
+    middles = steps[(len(steps) - 1) // 2], np.median(times)
+    markup = guide.recommendations()._repr_html_()
+    for middle, mean in zip(middles, (steps.mean(), times.mean()), strict=True):
+        assert f"<td>median {middle:.0f}, mean {mean:.0f}</td>" in markup
+    assert markup.count("<td>none run</td>") == len(guide.ADVICE) - 2
+
+
+def test_critic_numbers_by_independent_code() -> None:
+    runs = networks.table()
+    runs = runs[(runs.task == "grid") & (runs.tuned == "phase 1") & (runs.length == 8000)]
+    kept = measures.kept()
+    assert "mce" not in kept["critic"]  # none of its runs had learnt
+    for name, median in kept["critic"].items():
+        method = "di fit" if name == "di" else name
+        times = runs[(runs.method == method) & runs.learnt].recovery.to_numpy()
+        assert (np.median(times), times.mean()) == (median, kept["critic, mean"][name])
+
+
+def test_learned_critic_with_a_network_has_a_rule_of_its_own() -> None:
+    assert guide.choose("critic", "network", "exact") == "critic"
+    assert guide.choose("critic", "table", "changing") == "changing"
 
 
 def test_chooser_rejects_unknown_answer() -> None:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import traitlets
 
-from pu_lib.chapters.guide.quantities import Numbers, kept
+from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept
+from pu_lib.chapters.networks.learner import TASKS
+from pu_lib.chapters.networks.quantities import rates
 from pu_lib.claims.tables import Html
 from pu_lib.formatting import percent
 from pu_lib.show import live
@@ -36,12 +38,14 @@ class Advice:
     why : str
         The reason, as a sentence to be formatted. ``{own}`` is the number of the recommended
         update, ``{other}`` the best number of any other update, and ``{rival}`` the label of the
-        update with that number. ``{pg}``, ``{ce}`` and ``{mce}`` are the numbers of PG-SM, CE and
-        MCE.
+        update with that number. ``{pg}``, ``{ce}``, ``{mce}`` and ``{sce}`` are the numbers of
+        PG-SM, CE, MCE and SCE.
     scope : str
         The conditions of the measurement.
     link, page : str
         The page that contains the argument, and the title of this page.
+    loss, step_size, exploration : str
+        The loss of the update, a step size to start from, and the exploration that it needs.
     instead : str
         The label of the recommendation, if it is not just the label of `update`.
     """
@@ -53,6 +57,9 @@ class Advice:
     scope: str
     link: str
     page: str
+    loss: str
+    step_size: str
+    exploration: str
     instead: str = ""
 
     @property
@@ -70,14 +77,16 @@ class Advice:
             rival=label_of(rival),
             pg=self._plain(numbers["pg-sm"]),
             mean={name: self._plain(value) for name, value in (means or {}).items()},
-            **{name: self._plain(numbers[name]) for name in ("ce", "mce") if name in numbers},
+            **{
+                name: self._plain(numbers[name]) for name in ("ce", "mce", "sce") if name in numbers
+            },
         )
 
     def _plain(self, value: float) -> str:
         """Format shares in percent, counts as integers, and small numbers in millionths."""
         if self.higher_is_better:
             return percent(value, 1).replace("-", "\N{MINUS SIGN}")
-        if value and abs(value) < 1e-3:
+        if value and abs(value) < 1e-4:
             return f"{value * 1e6:.2g} millionths"
         return f"{value:.2g}" if abs(value) < 10 and value != int(value) else f"{value:.0f}"
 
@@ -93,6 +102,9 @@ ADVICE = {
         "At a hundred times that CE takes as few.",
         "literature.html",
         "The literature around the paper, checked",
+        "add w·q to the policy, then project on the simplex",
+        "large",
+        "none: all values are exact",
     ),
     "sampled": Advice(
         "pg-sm",
@@ -105,6 +117,9 @@ ADVICE = {
         "of past rewards as a baseline, NPG is as good at the weights 0.3 and below.",
         "stochastic-updates.html",
         "Stochastic or expected updates",
+        "−Σ π q, sampled",
+        "small and constant",
+        "its own, as the policy is random",
     ),
     "off-policy": Advice(
         "di",
@@ -117,6 +132,9 @@ ADVICE = {
         "cliff with exploration no update beats acting greedily, the limit of large rates.",
         "empirical.html",
         "The experiments",
+        "add w·q to the policy, then project on the simplex",
+        "moderate; tune it",
+        "the data of the other policy",
     ),
     "changing": Advice(
         "di",
@@ -129,6 +147,9 @@ ADVICE = {
         "At the weight 10 CE and MCE need one, too.",
         "unlearning.html",
         "Unlearning",
+        "DI's projection; with scores −log π(best), which is CE",
+        "large",
+        "needed if a bad action may turn good",
     ),
     "linear": Advice(
         "di",
@@ -142,6 +163,9 @@ ADVICE = {
         "rule, not DI with NPG. Each but DI is at the best of the weights 0.3, 1 and 3.",
         "function-approximation.html",
         "Function approximation",
+        "squared distance to q, then the projection",
+        "growing for DI, constant for NPG",
+        "none: all values are exact",
         instead="DI or NPG, fitted to the values",
     ),
     "network": Advice(
@@ -156,7 +180,29 @@ ADVICE = {
         "networks CE ends nearer to the optimum than MCE. DI was not tried.",
         "function-approximation.html",
         "Function approximation",
+        "NPG: least squares in the advantages; CE: −log π(best)",
+        "moderate: NPG fails at the largest",
+        "none: all values are exact",
         instead="NPG if its fit is affordable, else CE",
+    ),
+    "critic": Advice(
+        "sce",
+        "a network, samples and a learned critic",
+        False,
+        "On a grid whose goals change places after the longest training SCE's median run recovers "
+        "in {own} updates, {rival} in {other}, and PG-SM in {pg} or more; by the mean SCE takes "
+        "{mean[sce]}, {rival} {mean[ce]}, PG-SM {mean[pg-sm]}.",
+        "With two small networks and a critic of all actions, ten runs, the rates tuned before the "
+        "change. Which of CE, SCE, DI and greedy is best was not shown. Soft NeuRD does "
+        "as well on the chains and the grid; an entropy bonus on PG-SM is not enough, except on "
+        "CartPole, and the PPO-like loss is not flat on any task. On two chains and CartPole, "
+        "with two actions, SCE is CE. MCE did not keep what it had learned on the grid.",
+        "networks.html",
+        "Networks, samples and learned critics",
+        "−log π(best); in SCE only against actions below the average",
+        "tuned before the change, on the grid {rate}",
+        "a lasting share of random actions, {epsilon}",
+        instead="CE or SCE, or soft NeuRD; greedy if it can be used",
     ),
     "many": Advice(
         "di",
@@ -168,16 +214,22 @@ ADVICE = {
         "here by sorting the actions.",
         "gravity-well.html",
         "Gravity well",
+        "add w·q to the policy, then project on the simplex",
+        "large",
+        "none: all values are exact",
     ),
     "ties": Advice(
         "npg",
         "near ties",
         False,
-        "Where two actions are best in turn, by a millionth, the policy of CE moves by {ce} and "
-        "that of MCE by {mce}; with the other updates it moves by {own} to {pg}.",
+        "Where two actions are best in turn, by a millionth, the policy of CE moves by {ce}, "
+        "that of MCE by {mce}, that of SCE by {sce}; with the others it moves by {own} to {pg}.",
         "In a table with exact values and weight 1. The order among those others says nothing.",
         "updates.html",
         "Families of policy updates",
+        "as in the other rows",
+        "small, if it has to be CE",
+        "none: all values are exact",
         instead="any but CE and MCE",
     ),
 }
@@ -187,7 +239,11 @@ QUESTIONS = (
     (
         "values",
         "What is known of the values?",
-        (("all", "the values of all actions"), ("taken", "a sample of the action taken")),
+        (
+            ("all", "the values of all actions"),
+            ("taken", "a sample of the action taken"),
+            ("critic", "a critic of all actions, learned from samples"),
+        ),
     ),
     (
         "policy",
@@ -209,6 +265,7 @@ QUESTIONS = (
 
 RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
     (("taken", None, None), "sampled"),
+    (("critic", "network", None), "critic"),
     ((None, "linear", None), "linear"),
     ((None, "network", None), "network"),
     *(((None, None, key), key) for key, _ in QUESTIONS[2][2]),
@@ -271,13 +328,38 @@ class Chooser(live.Kept):
 
 
 def recommendations() -> Html:
-    """Return an HTML table of all recommendations, with the reason and a link for each."""
-    rows = "".join(
-        f"<tr><th scope='row'>{html.escape(ADVICE[key].title)}</th>"
-        f"<td><strong>{html.escape(text['update'].rstrip('.'))}</strong></td>"
-        f"<td>{html.escape(text['why'])} {html.escape(text['scope'])} "
-        f"<a href='{text['link']}'>{html.escape(text['page'])}</a></td></tr>"
-        for key, text in _recommendation_texts().items()
+    """Return an HTML table of the recommendations, one line a situation, with their evidence."""
+    control = greedy_control()
+    rate = {
+        "rate": f"{rates('grid', 'sce')['phase 1']:g}",
+        "epsilon": f"{TASKS['grid'].exploration:g}",
+    }
+
+    def line(key: str, text: dict[str, str]) -> str:
+        advice = ADVICE[key]
+        greedy = "none run"
+        if key in control:
+            greedy = "median {:.0f}, mean {:.0f}".format(*control[key])
+        cells = (
+            f"<strong>{html.escape(text['update'].rstrip('.'))}</strong>: "
+            f"{html.escape(advice.loss)}",
+            html.escape(advice.step_size.format(**rate)),
+            html.escape(advice.exploration.format(**rate)),
+            f"{html.escape(text['why'])} {html.escape(text['scope'])} "
+            f"<a href='{text['link']}'>{html.escape(text['page'])}</a>",
+            greedy,
+        )
+        found = "".join(f"<td>{cell}</td>" for cell in cells)
+        return f"<tr><th scope='row'>{html.escape(advice.title)}</th>{found}</tr>"
+
+    rows = "".join(line(key, text) for key, text in _recommendation_texts().items())
+    columns = (
+        "situation",
+        "update and its loss",
+        "step size",
+        "exploration",
+        "evidence and its limit",
+        "greedy",
     )
-    head = "<tr><th scope='col'>situation</th><th scope='col'>use</th><th scope='col'>why</th></tr>"
-    return Html(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")
+    head = "".join(f"<th scope='col'>{column}</th>" for column in columns)
+    return Html(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")

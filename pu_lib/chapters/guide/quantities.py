@@ -7,7 +7,8 @@ repeats the measurements and compares every recommendation with the new results.
 With exact values in a table DI, CE and MCE become faster as the weight increases and have no best
 weight, so `exact`, `changing`, `many` and `ties` compare all updates at one weight. `sampled` also
 compares all updates at one weight, although smaller weights are safer. `off_policy`, `linear` and
-`network` compare the updates at the best tried weight of each update.
+`network` compare the updates at the best tried weight of each update. `critic` reads the committed
+runs of the chapter on networks, whose rates were tuned before the values change.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geometric_weights
 from pu_lib.chapters.function_approximation.quantities import contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
+from pu_lib.chapters.networks.quantities import lengths, level, methods
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.updates import JUDGED, UPDATES
 
@@ -29,6 +31,8 @@ __all__ = [
     "RATES",
     "back_from",
     "changing",
+    "critic",
+    "critic_mean",
     "exact",
     "kept",
     "linear",
@@ -36,9 +40,12 @@ __all__ = [
     "measure",
     "network",
 ]
-__all__ += ["off_policy", "off_policy_mean", "sampled", "ties"]
+__all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "ties"]
 
 Numbers = dict[str, float]
+
+COMPARED = (*JUDGED, "sce")
+"""The updates that are compared in tables; the experiments and the small models have `JUDGED`."""
 
 RATES = (0.3, 1.0, 3.0)
 """The weights of which the best is used for models; with weight 10 networks amplify rounding."""
@@ -50,7 +57,7 @@ def exact() -> Numbers:
     The two lowest rungs have 50 copies each, and the weight is 40 times the occupancy for all
     updates. Fewer steps are better.
     """
-    return {name: float(ladder_times(name, 50.0)[-1]) for name in JUDGED}
+    return {name: float(ladder_times(name, 50.0)[-1]) for name in COMPARED}
 
 
 def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
@@ -60,7 +67,7 @@ def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numb
     0.9. A larger share is better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
-    for name in JUDGED:
+    for name in COMPARED:
         update = UPDATES[name]
         rng, theta = np.random.default_rng(11), update.initial(n_runs, 4)
         for _ in range(n_steps):
@@ -101,9 +108,29 @@ def off_policy_mean() -> Numbers:
     return off_policy("mean")
 
 
+def critic(statistic: str = "median") -> Numbers:
+    """Return a statistic of the updates to recover on the grid after the longest phase 1.
+
+    Actor and critic are networks that learn from samples, and the rewards of the two goals change
+    places. The statistic is "median" or "mean"; a run that has not recovered counts as the cap of
+    the runs. Methods too few of whose runs had learnt are left out. Fewer updates are better.
+    """
+    found = {}
+    for method in methods("grid"):
+        name, result = method.removesuffix(" fit"), level("grid", method, lengths("grid")[-1])
+        if name in UPDATES and result.judged:
+            found[name] = result.average if statistic == "mean" else result.median
+    return found
+
+
+def critic_mean() -> Numbers:
+    """Return the means of the runs of `critic`."""
+    return critic("mean")
+
+
 def changing() -> Numbers:
     """Return the number of steps to undo a hundred steps of weight 1 with two actions."""
-    return {name: float(counts([100], name)[0]) for name in JUDGED}
+    return {name: float(counts([100], name)[0]) for name in COMPARED}
 
 
 def back_from(probability: float, weight: float = 1.0) -> Numbers:
@@ -111,7 +138,7 @@ def back_from(probability: float, weight: float = 1.0) -> Numbers:
 
     All updates start from the same policy; `changing` starts them after the same number of steps.
     """
-    return {name: float(steps_to_half(name, probability, weight)) for name in JUDGED}
+    return {name: float(steps_to_half(name, probability, weight)) for name in COMPARED}
 
 
 def linear() -> Numbers:
@@ -159,7 +186,7 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
     """
     q, found = np.full(n_actions, 0.9), {}
     q[0] = 1.0
-    for name in JUDGED:
+    for name in COMPARED:
         update = UPDATES[name]
         theta, steps = update.initial(1, n_actions)[0], 0
         while update.policy(theta)[0] < 0.9 and steps < most:
@@ -175,7 +202,7 @@ def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
     last fifty steps of weight 1. Smaller is better.
     """
     found = {}
-    for name in JUDGED:
+    for name in COMPARED:
         update = UPDATES[name]
         theta, policies = update.initial(1, 3)[0], []
         for t in range(n_steps):
@@ -186,6 +213,29 @@ def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
     return found
 
 
+def greedy_control() -> dict[str, tuple[float, float]]:
+    """Return the median and the mean of a greedy policy, by situation, where it was run.
+
+    With data of another policy this is DI at its largest learning rate, where its policy is greedy
+    for the critic, which is greedy SARSA; with a learned critic it has no actor.
+    """
+    import pandas as pd
+
+    with resources.as_file(resources.files("pu_lib.experiments") / "data" / "runs.parquet") as path:
+        wanted = [
+            ("experiment", "==", "greedy-limit"),
+            ("scheme", "==", "HiOffPol"),
+            ("update", "==", "di"),
+        ]
+        runs = pd.read_parquet(path, columns=["eta", "steps"], filters=wanted)
+    steps = runs.steps[runs.eta == runs.eta.max()]
+    control = level("grid", "greedy", lengths("grid")[-1])
+    return {
+        "off-policy": (float(steps.quantile(0.5, interpolation="lower")), float(steps.mean())),
+        "critic": (control.median, control.average),
+    }
+
+
 MEASURES = {
     "exact": exact,
     "sampled": sampled,
@@ -194,6 +244,8 @@ MEASURES = {
     "changing": changing,
     "linear": linear,
     "network": network,
+    "critic": critic,
+    "critic, mean": critic_mean,
     "many": many,
     "ties": ties,
 }
