@@ -45,7 +45,7 @@ __all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "ties"
 Numbers = dict[str, float]
 
 COMPARED = (*JUDGED, "sce")
-"""The updates that are compared in tables; the experiments and the small models have `JUDGED`."""
+"""The updates compared in tables and in the experiments; the small models have `JUDGED`."""
 
 RATES = (0.3, 1.0, 3.0)
 """The weights of which the best is used for models; with weight 10 networks amplify rounding."""
@@ -100,7 +100,7 @@ def off_policy(statistic: str = "median") -> Numbers:
     # As in the experiments, a median is one of the recorded numbers of steps.
     middle = steps.mean() if statistic == "mean" else steps.quantile(0.5, interpolation="lower")
     best = middle.groupby("update", observed=True).min()
-    return {name: float(best[name]) for name in JUDGED if name in best.index}
+    return {name: float(best[name]) for name in COMPARED if name in best.index}
 
 
 def off_policy_mean() -> Numbers:
