@@ -75,6 +75,8 @@ def _rule(trait: Any) -> dict[str, Any]:
     none = {"none": True} if trait.allow_none else {}
     if isinstance(trait, traitlets.Enum):
         return {"values": list(trait.values or ())} | none
+    if isinstance(trait, traitlets.Bool):
+        return {"values": [False, True]} | none
     if isinstance(trait, traitlets.List):
         most = None if trait._maxlen == sys.maxsize else trait._maxlen
         rule = {"each": _rule(trait._trait), "least": trait._minlen, "most": most}

@@ -90,4 +90,4 @@ function render({ model, el }) {
   draw();
 }
 
-export default { render };
+export default kept(render);
