@@ -225,8 +225,11 @@ def _sce(theta: Row, pi: Row, q: Row, weight: float, chosen: int) -> Row:
     gaps = [x - q[pi.index(max(pi))] for x in q]
     average = _total(p * x for p, x in zip(pi, gaps, strict=True))
     kept = [p if a == chosen or gaps[a] < average else 0.0 for a, p in enumerate(pi)]
-    scale, gain = weight / _total(kept), _total(p for a, p in enumerate(kept) if a != chosen)
-    return [x + scale * (gain if a == chosen else -kept[a]) for a, x in enumerate(theta)]
+    total, gain = _total(kept), _total(p for a, p in enumerate(kept) if a != chosen)
+    return [
+        x + weight * (gain / total if a == chosen else -(kept[a] / total))
+        for a, x in enumerate(theta)
+    ]
 
 
 def _advantage(pi: Row, q: Row) -> Row:
