@@ -248,7 +248,7 @@ def test_cell_of_rejects_a_process_known_only_by_digest():
 
 def test_committed_settings_round_trip_through_cells():
     rows = committed().table[CELL_COLUMNS].drop_duplicates().to_dict("records")
-    assert len(rows) == 3139
+    assert len(rows) == 3426
     for row in rows:
         words = {name: row[name] for name in CELL_COLUMNS}
         pd.testing.assert_series_equal(pd.Series(words_of(cell_of(row))), pd.Series(words))
