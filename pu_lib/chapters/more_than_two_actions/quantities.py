@@ -133,7 +133,7 @@ def escape_bound(odds: Any, n_actions: Any, w: Any, gap: Any, spread: Any) -> An
 
 
 def range_constant(n_actions: int, w: float) -> float:
-    """Return the constant B of the bound on the range: max(0, 2w + log(4C/(|A|-1)))."""
+    r"""Return :math:`B = \max\{0, 2w + \log(4C/(|A|-1))\}` of the bound on the range."""
     largest = w * max(n_actions - 1, math.exp(w))
     return max(0.0, 2 * w + math.log(4 * largest / (n_actions - 1)))
 
