@@ -17,7 +17,11 @@ function render({ model, el }) {
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("PPO code often has an entropy bonus of 0.01. PG-SM has learnt for 10 000 steps, then the values are swapped. How many steps does the bonus save of the 10 009?",
     [["most", "nearly all"], ["half", "about half"], ["few", "about a sixth"], ["none", "none"]], () => say());
-  const sized = (label, key, list, show) => slider(label, 0, list.length - 1, 1, list.indexOf(get(key)), (i) => show(list[i]), (i) => { tried = true; put({ [key]: list[i] }); });
+  const sized = (label, key, list, show) => slider(label, 0, list.length - 1, 1, list.indexOf(get(key)), (i) => show(list[i]), (i) => {
+    tried = true;
+    // Exploration acts only if the critic hears the actions taken.
+    put({ [key]: list[i], ...(key === "exploration" && list[i] > 0 ? { heard: true } : {}) });
+  });
   const chosen = (label, key, options, parse) => select(label, options, get(key), (x) => { tried = true; put({ [key]: parse(x) }); });
   const plain = (x) => (x === 0 ? "none" : `${x}`);
   const lists = { entropy: get("entropies"), penalty: get("penalties"), exploration: get("explorations") };
