@@ -259,6 +259,16 @@ def _softmax(F: Any, b: int, PI: Any) -> float:
 
 
 @compiled
+def _level_and_entropy(F: Any, b: int, PI: Any) -> tuple[float, float]:
+    """Write the softmax of row b and return log sum exp and the entropy."""
+    level = _softmax(F, b, PI)
+    entropy = 0.0
+    for a in range(F.shape[1]):
+        entropy -= PI[b, a] * (F[b, a] - level)
+    return level, entropy
+
+
+@compiled
 def _project(F: Any, b: int, PI: Any) -> None:
     """Write the point of the simplex that is nearest to row b."""
     actions = F.shape[1]
@@ -310,20 +320,14 @@ def directions(
             for a in range(actions):
                 D[b, a] -= PI[b, a] * inside
             if method != _PG:
-                level = _softmax(F, b, PI)
-                entropy = 0.0
-                for a in range(actions):
-                    entropy -= PI[b, a] * (F[b, a] - level)
+                level, entropy = _level_and_entropy(F, b, PI)
                 for a in range(actions):
                     D[b, a] -= BONUS * PI[b, a] * (F[b, a] - level + entropy)
         elif method == _NEURD:
             for a in range(actions):
                 D[b, a] = Q[b, a] - v
         elif method == _SOFT:
-            level = _softmax(F, b, PI)
-            entropy = 0.0
-            for a in range(actions):
-                entropy -= PI[b, a] * (F[b, a] - level)
+            level, entropy = _level_and_entropy(F, b, PI)
             for a in range(actions):
                 D[b, a] = Q[b, a] - v - BONUS * (F[b, a] - level + entropy)
         elif method == _ES:
@@ -419,21 +423,11 @@ def start_all(kind: int, S: Any, words: Any) -> None:
 
 
 @compiled
-def _sine(x: float) -> float:
-    """Return the sine of |x| < 1 by its series."""
+def _series(x: float, last: int) -> float:
+    """Return the series of the cosine of |x| < 1, or of sin(x) / x if `last` is even."""
     square = x * x
     series = 0.0
-    for n in range(18, 0, -2):
-        series = (1.0 + series) * (-square / (n * (n + 1)))
-    return x * (1.0 + series)
-
-
-@compiled
-def _cosine(x: float) -> float:
-    """Return the cosine of |x| < 1 by its series."""
-    square = x * x
-    series = 0.0
-    for n in range(17, 0, -2):
+    for n in range(last, 0, -2):
         series = (1.0 + series) * (-square / (n * (n + 1)))
     return 1.0 + series
 
@@ -466,8 +460,8 @@ def step_task(kind: int, pays: Any, phase: int, S: Any, b: int, a: int, stream: 
         return 0.0, False, stream
     force = 10.0 if (a == 1) == (phase == 0) else -10.0
     x, speed, tilt, turn = S[b, 0], S[b, 1], S[b, 2], S[b, 3]
-    cosine = _cosine(tilt)
-    sine = _sine(tilt)
+    cosine = _series(tilt, 17)
+    sine = tilt * _series(tilt, 18)
     push = (force + 0.05 * turn * turn * sine) / 1.1
     turning = (9.8 * sine - cosine * push) / (0.5 * (4.0 / 3.0 - 0.1 * cosine * cosine / 1.1))
     pull = push - 0.05 * turning * cosine / 1.1

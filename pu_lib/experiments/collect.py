@@ -42,10 +42,10 @@ def collect(
 
     After an interrupted sweep some settings have more runs than others. The runs of a panel (an
     experiment with its domain, scheme, beta and options) are written only up to the number of runs
-    that all settings of the panel have, so that comparisons within a panel use the same runs. Each
-    update that is not in the paper is a panel of its own. This
-    number does not depend on settings that were dropped by an adaptive sweep. A panel of the paper
-    is omitted if one of its settings has no runs.
+    that all settings of the panel have, so that comparisons within a panel use the same runs. This
+    number does not depend on settings that were dropped by an adaptive sweep. Each update that is
+    not in the paper counts as a panel of its own. A panel of the paper is omitted if one of its
+    settings has no runs.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pu_lib import kernels
+from pu_lib.arrays import Floats
 from pu_lib.chapters.cross_entropy.cycles import softmax_balls
 from pu_lib.chapters.cross_entropy.quantities import (
     detour_lead,
@@ -48,7 +48,6 @@ __all__ = [
     "unit_for",
 ]
 
-Floats = NDArray[np.float64]
 Number = Any
 """A float, a Fraction or an Arb ball."""
 Policy = Callable[[Sequence[Number]], Sequence[Number]]

@@ -98,16 +98,28 @@ def limit_of_slopes() -> float:
     return float(protocol()["statistics"]["flat"])
 
 
+def require_growing(compare: Recorder, task: str, method: str) -> None:
+    """Compare the lower end of a slope with the protocol's limit."""
+    low, at = growth(task, method).low, {"task": task}
+    compare.at_least("lower end of the slope", low, limit_of_slopes(), limit="0.25", at=at)
+
+
+def require_flat(
+    compare: Recorder, task: str, method: str, at: dict[str, str] | None = None
+) -> None:
+    """Compare the upper end of a slope with the protocol's limit; by default name the task."""
+    high = growth(task, method).high
+    at = {"task": task} if at is None else at
+    compare.at_most("upper end of the slope", high, limit_of_slopes(), limit="0.25", at=at)
+
+
 @check("networks:pg-sm-grows", wrong={"CE in its place": {"method": "ce"}})
 def recovery_of_pg_sm_grows(compare: Recorder, method: str = "pg-sm") -> None:
     """The slope of PG-SM's recovery is certainly above the protocol's limit on each task."""
     slopes = {}
     for task in TASKS:
-        found = growth(task, method)
-        slopes[task] = found.slope
-        compare.at_least(
-            "lower end of the slope", found.low, limit_of_slopes(), limit="0.25", at={"task": task}
-        )
+        slopes[task] = growth(task, method).slope
+        require_growing(compare, task, method)
     compare.report(
         least=f"{min(slopes.values()):.2f}",
         most=f"{max(slopes.values()):.2f}",
@@ -119,11 +131,7 @@ def recovery_of_pg_sm_grows(compare: Recorder, method: str = "pg-sm") -> None:
 def others_stay_flat(compare: Recorder, shown: tuple[tuple[str, str], ...] = FLAT) -> None:
     """The slopes of CE, DI and greedy are certainly below the protocol's limit on their tasks."""
     for task, method in shown:
-        found = growth(task, method)
-        at = {"task": task, "method": method}
-        compare.at_most(
-            "upper end of the slope", found.high, limit_of_slopes(), limit="0.25", at=at
-        )
+        require_flat(compare, task, method, {"task": task, "method": method})
     grid = growth("grid", "di fit")
     compare.report(
         cases=len(TASKS) * len(UNLEARNING),
@@ -174,13 +182,7 @@ def soft_neurd_stays_flat(compare: Recorder, method: str = "soft neurd") -> None
     for task in TASKS:
         at = {"task": task}
         if task != "cart pole":
-            compare.at_most(
-                "upper end of the slope",
-                growth(task, method).high,
-                limit_of_slopes(),
-                limit="0.25",
-                at=at,
-            )
+            require_flat(compare, task, method)
             compare.true("NeuRD is not flat", growth(task, "neurd").verdict != "flat", at=at)
         better, p = improvements(task, "pg-sm")[method]
         compare.at_most("corrected p", p, error, limit="0.05", at=at)
@@ -197,15 +199,8 @@ def soft_neurd_stays_flat(compare: Recorder, method: str = "soft neurd") -> None
 def bonus_is_no_cure(compare: Recorder, method: str = "pg-sm entropy") -> None:
     """With the entropy bonus PG-SM grows on the chains and the grid, and is flat on CartPole."""
     for task in TASKS:
-        found, at = growth(task, method), {"task": task}
-        if task == "cart pole":
-            compare.at_most(
-                "upper end of the slope", found.high, limit_of_slopes(), limit="0.25", at=at
-            )
-        else:
-            compare.at_least(
-                "lower end of the slope", found.low, limit_of_slopes(), limit="0.25", at=at
-            )
+        require = require_flat if task == "cart pole" else require_growing
+        require(compare, task, method)
     pole = [level("cart pole", m, 4000).mean for m in (method, "greedy")]
     compare.report(pole=f"{pole[0]:.0f}", greedy=f"{pole[1]:.0f}")
 
@@ -238,13 +233,7 @@ def pg_es_is_flat_and_late(compare: Recorder, method: str = "pg-es") -> None:
     error = protocol()["statistics"]["error"]
     for task in TASKS:
         at = {"task": task}
-        compare.at_most(
-            "upper end of the slope",
-            growth(task, method).high,
-            limit_of_slopes(),
-            limit="0.25",
-            at=at,
-        )
+        require_flat(compare, task, method)
         better, p = improvements(task, "greedy")[method]
         compare.at_most("corrected p", p, error, limit="0.05", at=at)
         compare.at_most("probability", better.sooner, 0.5, limit="1/2", at=at)
