@@ -179,6 +179,36 @@ INLINE void rescale(double *theta, int64_t *exponent) {
 }
 #endif
 
+#if defined KERNEL_sce
+/* Masked cross-entropy: only the greedy action and actions with negative advantage move. Gaps are
+ * taken to the most probable action, whose own term is then an exact zero. Where probabilities
+ * underflow, the action with the largest parameter decides, as in the kernel. */
+INLINE void masked_step(double *theta, const double *pi, const double *q, double weight, int best) {
+    int certain = 0, rival = -1, likeliest = best, below[A];
+    for (int a = 1; a < A; a++) if (pi[a] > pi[certain]) certain = a;
+    const double level = q[certain];
+    double gap[A], mean_gap, part[A], others[A];
+    for (int a = 0; a < A; a++) {
+        gap[a] = q[a] - level;
+        if (q[a] != level && (rival < 0 || theta[a] > theta[rival])) rival = a;
+    }
+    mean_gap = sum_of_products(pi, gap);
+    int level_below = mean_gap > 0.0 || (mean_gap == 0.0 && rival >= 0 && q[rival] > level);
+    for (int a = 0; a < A; a++) {
+        below[a] = q[a] == level ? level_below : gap[a] < mean_gap;
+        part[a] = below[a] || a == best ? pi[a] : 0.0;
+        others[a] = a == best ? 0.0 : part[a];
+        if (below[a] && theta[a] > theta[likeliest]) likeliest = a;
+    }
+    double all = sum(part), rest = sum(others);
+    for (int a = 0; a < A; a++) {
+        double share = all > 0.0 ? others[a] / all : a == likeliest;
+        double gain = all > 0.0 ? rest / all : likeliest != best;
+        theta[a] += weight * (a == best ? gain : -share);
+    }
+}
+#endif
+
 #if defined KERNEL_ce || defined KERNEL_mce
 /* One in place of the greedy action, zero elsewhere: factors that take the place of branches. */
 static const double one_hot[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
@@ -210,6 +240,11 @@ INLINE void improve(double *theta, int64_t *exponent, const double *pi, const do
 #if defined KERNEL_di
     project(theta);
 #endif
+#elif defined KERNEL_sce
+    double top = largest(q);
+    int best = 0;
+    while (q[best] != top) best++;
+    masked_step(theta, pi, q, weight, best);
 #elif BRANCH
     double top = largest(q);
     if (q[0] == top) towards(theta, pi, one_hot[0], weight);
@@ -271,6 +306,13 @@ INLINE four improved(four theta, four pi, four q, double weight, int64_t *expone
     return theta + weight * (q - highest(q));
 #elif defined KERNEL_di
     return projected(theta + weight * (q - highest(q)));
+#elif defined KERNEL_sce
+    double row[4], shares[4], values[4];
+    store(row, theta);
+    store(shares, pi);
+    store(values, q);
+    masked_step(row, shares, values, weight, __builtin_ctz(marks(q == highest(q))));
+    return load(row);
 #else
     const integers places = {0, 1, 2, 3};
     integers greedy = places == (int64_t)__builtin_ctz(marks(q == highest(q)));
