@@ -109,6 +109,7 @@ COUNTS = {
     "+ KL to uniform 0.1": (9, 48, 269),
     "+ KL to (0.9, 0.1) 0.1": (13, 73, 441),
     "+ GRPO's KL 0.04": (10, 22, 22),
+    "+ weight decay 0.001": (12, 73, 129),
     "normalised advantages": (12, 104, 1007),
     "10 epochs, clipped": (11, 102, 1002),
     "critic 0.01": (23, 172, 1105),
@@ -151,6 +152,31 @@ def test_penalty_time_in_closed_form_and_with_mpmath():
     beta, odds = 0.04, 3.0
     expected = mpmath.quad(lambda x: (1 + mpmath.cosh(x)) / (1 + beta * mpmath.sinh(x)), [0, odds])
     assert float(remedies.penalty_time(beta, odds)) == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.01, 1e-30])
+def test_root_and_time_of_decay_with_mpmath(decay):
+    """With 2 cosh²(D/2) in place of 1 + cosh D, and the integral over D - x."""
+    with mpmath.workdps(30):
+        small, guess = mpmath.mpf(decay), mpmath.lambertw(2 / mpmath.mpf(decay)).real
+        odds = mpmath.findroot(lambda d: mpmath.log(2 * small * d * mpmath.cosh(d / 2) ** 2), guess)
+        expected = mpmath.quad(
+            lambda s: 1 / (1 / (2 * mpmath.cosh((odds - s) / 2) ** 2) + small * (odds - s)),
+            mpmath.linspace(0, odds, 20),
+        )
+    found = remedies.fixed_odds("decay", decay)
+    assert float(found) == pytest.approx(float(odds), rel=1e-14)
+    assert float(found.rad()) < 1e-12
+    time = remedies.decay_time(decay, found, 0.5)
+    assert float(time) == pytest.approx(2 * float(expected), rel=1e-10)
+
+
+def test_fixed_odds_of_decay_by_hand():
+    """The root is log 3 at the decay 3/(8 log 3), since cosh log 3 is 5/3."""
+    root = remedies.fixed_odds("decay", 3 / (8 * math.log(3)))
+    assert float(root) == pytest.approx(math.log(3), rel=1e-14)
+    [late] = outcomes(Remedy(decay=3 / (8 * math.log(3))), [200])
+    assert late.regret == pytest.approx(0.25, rel=1e-12)
 
 
 def test_normalised_threshold_is_the_inverse_of_the_laplace_limit():

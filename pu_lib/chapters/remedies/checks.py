@@ -15,6 +15,7 @@ from pu_lib.chapters.remedies.quantities import (
     count_after,
     count_from,
     count_limits,
+    decay_time,
     entropy_time,
     fixed_odds,
     no_sample,
@@ -131,6 +132,51 @@ def grpo_penalty_stops_early(
             for b in (0.04, 0.001)
         }
     )
+
+
+@check(
+    "remedies:weight-decay",
+    wrong={
+        "PG-SM without decay": {"decayed": False},
+        "the limit of the entropy bonus": {"share": 0.5},
+        "the limit alone": {"next_term": 0.0},
+    },
+)
+def weight_decay_stops_early(
+    compare: Recorder,
+    decayed: bool = True,
+    share: float = math.log(2),
+    next_term: float = math.pi**2 / 12 - math.log(2),
+) -> None:
+    """Log-odds stay below the root, counts are between the bounds, balls give two terms."""
+    for weight, decay in [*product((0.25, 1.0, 2.0), (0.1, 0.01, 0.001)), (1.0, 0.5), (3.8, 0.01)]:
+        at = {"weight": weight, "decay": decay}
+        remedy, root = Remedy(weight=weight, decay=decayed * decay), fixed_odds("decay", decay)
+        found = outcomes(remedy, (30, 300, 12_000))
+        for outcome in found:
+            lead = _odds(outcome.regret)
+            compare.at_most("log-odds", lead, float(root) + 1e-9, limit="D", at=at)
+            low, high = count_limits(
+                decay_time(decay, lead, weight), lead, weight * (0.5 + decay * lead)
+            )
+            compare.at_least("n'", outcome.count, low, limit="T - κ(D + F)", at=at)
+            compare.at_most("n'", outcome.count, high, limit="T + D + 1", at=at)
+        largest = count_from(Remedy(weight=weight, decay=decay), 1 - _regret(root))
+        compare.equal("n' after 12 000 steps and from D", found[-1].count, largest, at=at)
+    for k in (10, 100, 1000):
+        small = arb(f"1e-{k}")
+        odds = fixed_odds("decay", small)
+        for end in count_limits(decay_time(small, odds), odds, 0.5 + small * odds):
+            off = abs(2 * end / (1 + odds.exp()) - share - next_term / odds)
+            compare.at_most("distance of 2wn'e", off, 0.05 / odds**2, at={"λ": f"1e-{k}"})
+    for decay in (0.01, 0.001):
+        regret = _regret(fixed_odds("decay", decay))
+        count = count_from(Remedy(decay=decay), 1 - regret)
+        compare.report(**{f"n at {decay}": int(count), f"regret at {decay}": regret})
+
+
+def _regret(odds: arb) -> float:
+    return float(1 / (1 + odds.exp()))
 
 
 @check("remedies:reference", wrong={"a factor of 3": {"factor": 3.0}})

@@ -11,8 +11,9 @@ most 1 where d changes by 1, the count from D is close to :math:`T(D)=\int_0^Ddx
 .. math:: T(D)-\kappa(D+F)\le n'\le T(D)+D+1,\qquad\kappa=(e^F-1)/F.
 
 For PG-SM with an entropy bonus :math:`\tau` and the weight w, :math:`f(x)=w(1+\tau
-x)/(1+\cosh x)`, and with the penalty :math:`\beta` as in GRPO's code towards the uniform policy
-:math:`f(x)=w(1+\beta\sinh x)/(1+\cosh x)`.
+x)/(1+\cosh x)`, with the penalty :math:`\beta` as in GRPO's code towards the uniform policy
+:math:`f(x)=w(1+\beta\sinh x)/(1+\cosh x)`, and with the weight decay :math:`\lambda`
+:math:`f(x)=w/(1+\cosh x)+w\lambda x`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ __all__ = [
     "count_after",
     "count_from",
     "count_limits",
+    "decay_time",
     "entropy_time",
     "fixed_odds",
     "no_sample",
@@ -334,6 +336,11 @@ def penalty_time(beta: Any, odds: Any, w: Any = 1) -> arb:
     return _integral(lambda x: 1 + arb(beta) * x.sinh(), odds, w)
 
 
+def decay_time(decay: Any, odds: Any, w: Any = 1) -> arb:
+    """Return T(D) for PG-SM with weight decay."""
+    return _integral(lambda x: 1 + arb(decay) * x * (1 + x.cosh()), odds, w)
+
+
 def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
     """Return the integral of (1 + cosh x) / (w factor(x)) from 0 to the log-odds."""
     top = arb(odds).exp()  # taken out, since the tolerance of the integral is absolute
@@ -341,10 +348,29 @@ def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
     return found.real * top / arb(w)
 
 
-def fixed_odds(kind: Literal["entropy", "estimator"], coefficient: Any) -> arb:
-    r"""Return the log-odds at which learning stops: :math:`1/\tau` or arsinh of :math:`1/\beta`."""
+def fixed_odds(kind: Literal["entropy", "estimator", "decay"], coefficient: Any) -> arb:
+    r"""Return the log-odds at which learning stops.
+
+    They are :math:`1/\tau`, arsinh of :math:`1/\beta`, and the root D of
+    :math:`\lambda D(1+\cosh D)=1`.
+    """
     odds = 1 / arb(coefficient)
+    if kind == "decay":
+        return _decay_odds(odds)
     return odds if kind == "entropy" else odds.asinh()
+
+
+def _decay_odds(inverse: arb) -> arb:
+    """Return the root D of D (1 + cosh D) = 1 / decay."""
+
+    def excess(x: arb) -> arb:
+        return (x * (1 + x.cosh()) / inverse).log()
+
+    root = (1 + inverse).log()
+    for _ in range(60):
+        root = arb((root - excess(root) / (1 / root + (root / 2).tanh())).mid())
+    # the derivative of the logarithm, 1/x + tanh(x/2), is above 1
+    return arb(root, abs(excess(root)).upper())
 
 
 def normalised_threshold() -> arb:
