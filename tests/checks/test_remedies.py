@@ -204,6 +204,36 @@ def test_sampled_groups_by_hand():
     assert np.isinf(found).all()
 
 
+class Given(np.random.Generator):
+    """A generator whose binomial numbers are given."""
+
+    numbers = (6, 8, 2)
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+        self.left = list(self.numbers)
+
+    def binomial(self, n, p):
+        return np.full(len(p), self.left.pop(0))
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_sampled_group_by_its_rewards(divided):
+    """Two steps of learning, from the mean and the deviation of eight rewards, and one back."""
+    odds = 0.0
+    for taken in Given.numbers[:2]:
+        rewards = np.repeat([1.0, 0.0], [taken, 8 - taken])
+        scores = np.repeat([1.0, -1.0], [taken, 8 - taken])  # of the log-odds
+        advantages = rewards - rewards.mean()
+        if divided and rewards.std() > 0:
+            advantages = advantages / rewards.std()
+        odds += float((advantages * scores).mean())
+    remedy = SampledRemedy("group", normalised=divided)
+    regrets, found = remedies.sampled_outcomes(remedy, "swap", 2, n_runs=2, most=1, seed=Given())
+    assert found.tolist() == [1, 1]  # two of eight undo six of eight
+    np.testing.assert_allclose(regrets, 1 / (1 + math.exp(odds)), rtol=1e-14)
+
+
 def test_sampled_direct_update_is_stuck_at_its_vertex():
     stuck = remedies.sampled_counts(SampledRemedy("di"), "bad turns good", 100, n_runs=20)
     free = remedies.sampled_counts(

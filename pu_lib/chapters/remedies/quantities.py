@@ -50,6 +50,7 @@ __all__ = [
     "outcomes",
     "penalty_time",
     "sampled_counts",
+    "sampled_outcomes",
     "soft_npg_count",
     "table",
 ]
@@ -476,36 +477,43 @@ def _sampled_step(
         runs.odds = runs.odds + 2 * both * (gap - remedy.entropy * runs.odds)
 
 
-def sampled_counts(
+def sampled_outcomes(
     remedy: SampledRemedy,
     change: str,
     n: int = 0,
     probability: float = 0.5,
     n_runs: int = 100,
     most: int = 10_000,
-    seed: int = 0,
-) -> Floats:
-    """Return the counts of independent runs with noise-free rewards; infinity if above `most`.
+    seed: int | np.random.Generator = 0,
+) -> tuple[Floats, Floats]:
+    """Return the regrets at the change and the counts of independent runs with noise-free rewards.
 
     The runs learn for n steps of weight 1 from the probability of the first action. Without such
-    steps the learned values are those before the change.
+    steps the learned values are those before the change. Counts above `most` are infinite.
     """
     before, after = CHANGES[change]
     rng = np.random.default_rng(seed)
     known = before if n == 0 else [0.0, 0.0]
-    start = probability if remedy.update == "di" else math.log(probability / (1 - probability))
+    direct = remedy.update == "di"
+    start = probability if direct else math.log(probability / (1 - probability))
     runs = _Runs(np.full(n_runs, start), np.tile(np.array(known)[:, None], n_runs))
     for _ in range(n):
         _sampled_step(remedy, runs, before, rng)
+    regrets = (before[0] - before[1]) * (1 - runs.odds if direct else expit(-runs.odds))
     found = np.full(n_runs, math.inf)
-    half = 0.5 if remedy.update == "di" else 0.0
+    half = 0.5 if direct else 0.0
     for step in range(most + 1):
         found[(runs.odds <= half) & np.isinf(found)] = step
-        stuck = remedy.update == "di" and remedy.exploration == 0 and bool((runs.odds == 1).all())
+        stuck = direct and remedy.exploration == 0 and bool((runs.odds == 1).all())
         if np.isfinite(found).all() or (stuck and bool((runs.values[0] > runs.values[1]).all())):
             break
         _sampled_step(remedy, runs, after, rng)
-    return found
+    return regrets, found
+
+
+def sampled_counts(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> Floats:
+    """Return the counts of independent runs; the options are those of `sampled_outcomes`."""
+    return sampled_outcomes(remedy, change, n, **options)[1]
 
 
 # The table
