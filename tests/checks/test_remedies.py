@@ -243,6 +243,13 @@ def test_sampled_direct_update_is_stuck_at_its_vertex():
     assert free.max() < 500
 
 
+@pytest.mark.parametrize("n_runs", [1, 20])
+def test_sampled_direct_update_hears_that_the_good_turns_bad(n_runs):
+    """The first action is taken and its value falls below 1/2 after about seven samples."""
+    back = remedies.sampled_counts(SampledRemedy("di"), "good turns bad", 100, n_runs=n_runs)
+    assert back.max() < 20
+
+
 @pytest.mark.parametrize(
     "wrong", [{"update": "nope"}, {"update": "ce", "adam": 0.1}, {"update": "npg", "clip": 0.2}]
 )

@@ -420,11 +420,13 @@ class SampledRemedy:
     exploration : float
         The probability with which an action is uniformly random.
     entropy : float
-        The coefficient of the entropy bonus, for "pg-sm" and "group".
+        The coefficient of the entropy bonus, for "pg-sm", "group" and "npg" (soft NPG).
     normalised : bool
         Whether the group's advantages are divided by their standard deviation, as in GRPO.
     group : int
         The number of sampled actions per step.
+    decay : float
+        The coefficient of the decay of parameters, for "pg-sm" and "group".
     """
 
     update: str
@@ -433,6 +435,7 @@ class SampledRemedy:
     entropy: float = 0.0
     normalised: bool = False
     group: int = 8
+    decay: float = 0.0
 
 
 @dataclass
@@ -461,7 +464,8 @@ def _sampled_step(
         slope = share * (1 - share) * gap
         if remedy.normalised:
             slope = np.sign(gap) * np.sqrt(share * (1 - share))
-        runs.odds = runs.odds + 2 * slope - 2 * remedy.entropy * pi * expit(-runs.odds) * runs.odds
+        bonus = 2 * remedy.entropy * pi * expit(-runs.odds)
+        runs.odds = runs.odds + 2 * slope - (bonus + remedy.decay) * runs.odds
         return
     rates = 1 - (1 - remedy.critic) ** numbers
     runs.values = runs.values + rates * (np.array(values)[:, None] - runs.values)
@@ -469,12 +473,13 @@ def _sampled_step(
     if remedy.update == "di":
         runs.odds = np.clip(runs.odds + gap / 2, 0.0, 1.0)
     elif remedy.update == "npg":
-        runs.odds = runs.odds + gap
+        runs.odds = runs.odds + gap - remedy.entropy * runs.odds
     elif remedy.update == "ce":
         runs.odds = runs.odds + 2 * np.where(gap > 0, expit(-runs.odds), -pi) * (gap != 0)
     else:
         both = pi * expit(-runs.odds)
-        runs.odds = runs.odds + 2 * both * (gap - remedy.entropy * runs.odds)
+        step = 2 * both * (gap - remedy.entropy * runs.odds)
+        runs.odds = runs.odds + step - remedy.decay * runs.odds
 
 
 def sampled_outcomes(
@@ -504,8 +509,10 @@ def sampled_outcomes(
     half = 0.5 if direct else 0.0
     for step in range(most + 1):
         found[(runs.odds <= half) & np.isinf(found)] = step
-        stuck = direct and remedy.exploration == 0 and bool((runs.odds == 1).all())
-        if np.isfinite(found).all() or (stuck and bool((runs.values[0] > runs.values[1]).all())):
+        # at the vertex only the first action is heard, whose learned value tends to its new one
+        stays = (runs.odds == 1) & (np.minimum(runs.values[0], after[0]) >= runs.values[1])
+        stuck = direct and remedy.exploration == 0 and bool(stays.all())
+        if np.isfinite(found).all() or stuck:
             break
         _sampled_step(remedy, runs, after, rng)
     return regrets, found
