@@ -78,6 +78,26 @@ def test_first_step_of_adam_has_the_step_size():
     np.testing.assert_allclose(step, [0.1, -0.1], rtol=1e-6)
 
 
+def test_settled_adam_amplifies_rounding_errors():
+    """Changes of 1e-15 become changes of 1e-4, as the averages of squares vanish."""
+    remedy = Remedy(entropy=0.01, penalty=0.1, epochs=4, clip=0.2, adam=0.01, decay=0.001)
+    seen, rng = [], np.random.default_rng(0)
+    for size in (0.0, 1e-15):
+        learner = remedy.start([0.5, 0.5])
+        for _ in range(5000):
+            learner.step([0.5, 0.0])
+            learner.theta[0] *= 1 + size * rng.uniform(-1, 1)
+        seen.append(learner.policy()[1])
+    assert abs(seen[1] / seen[0] - 1) > 1e-6
+
+
+def test_spma_by_hand():
+    """Policy (1/4, 3/4), values (1, 0), weight 1/2: the factors are 11/8 and 7/8."""
+    learner = Remedy("spma", weight=0.5).start([0.25, 0.75])
+    learner.step([1.0, 0.0])
+    np.testing.assert_allclose(learner.policy(), [11 / 32, 21 / 32], rtol=1e-14)
+
+
 def test_clipped_epoch_by_hand():
     """The second epoch finds the ratio of the second action at 2 and the first within the clip."""
     step = one_step(Remedy(epochs=2, clip=0.9, weight=100.0), [0.99, 0.01], [0.0, 1.0])

@@ -30,6 +30,7 @@ from scipy.special import expit
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
+from pu_lib.chapters.what_came_after.later import mirror_ascent_growth
 from pu_lib.updates import UPDATES
 
 __all__ = [
@@ -217,10 +218,10 @@ class Learner:
             self.theta = UPDATES[remedy.update].step(np.array(theta), np.array(q), w).tolist()
             return
         old = _softmax(theta)
-        adv = [sum(p * (v - u) for p, u in zip(old, q, strict=True)) for v in q]
         if remedy.update == "spma":
-            self.theta = [x + math.log1p(w * c) for x, c in zip(theta, adv, strict=True)]
+            self.theta = (theta + np.log1p(mirror_ascent_growth(old, q, w))).tolist()
             return
+        adv = [sum(p * (v - u) for p, u in zip(old, q, strict=True)) for v in q]
         if remedy.normalised:
             spread = math.sqrt(sum(p * c * c for p, c in zip(old, adv, strict=True)))
             adv = [c / spread if spread else 0.0 for c in adv]

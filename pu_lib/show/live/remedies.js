@@ -103,7 +103,8 @@ function render({ model, el }) {
     mine.textContent = first();
     setting.textContent = `Two actions, weight 1, from the uniform policy. ${group
       ? "The first row follows the advantages over the mean of the group and has no critic. The critic's rate of the other rows is per sample. Penalty, epochs and Adam are for exact gradients, and a critic hears the actions taken only, so these controls are off."
-      : "Critic, exploration and change are the same for all rows; the other settings are those of the first row."} Soft NPG has τ = 0.1.`;
+      : "Critic, exploration and change are the same for all rows; the other settings are those of the first row."}${!group && get("adam") && ["entropy", "penalty", "decay"].some((key) => get(key))
+      ? " Once Adam has settled at a fixed point, rounding errors grow into bursts: later counts and regrets are approximate." : ""} Soft NPG has τ = 0.1.`;
     EXACT_ONLY.forEach((key) => { (sliders[key]?.row ?? selects[key]).querySelector("input, select").disabled = group > 0; });
     Object.entries(sliders).forEach(([key, one]) => one.set(lists[key].indexOf(get(key))));
     Object.entries(selects).forEach(([key, one]) => one.set(get(key)));
