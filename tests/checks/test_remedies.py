@@ -78,6 +78,26 @@ def test_first_step_of_adam_has_the_step_size():
     np.testing.assert_allclose(step, [0.1, -0.1], rtol=1e-6)
 
 
+def test_settled_adam_amplifies_rounding_errors():
+    """Changes of 1e-15 become changes of 1e-4, as the averages of squares vanish."""
+    remedy = Remedy(entropy=0.01, penalty=0.1, epochs=4, clip=0.2, adam=0.01, decay=0.001)
+    seen, rng = [], np.random.default_rng(0)
+    for size in (0.0, 1e-15):
+        learner = remedy.start([0.5, 0.5])
+        for _ in range(5000):
+            learner.step([0.5, 0.0])
+            learner.theta[0] *= 1 + size * rng.uniform(-1, 1)
+        seen.append(learner.policy()[1])
+    assert abs(seen[1] / seen[0] - 1) > 1e-6
+
+
+def test_spma_by_hand():
+    """Policy (1/4, 3/4), values (1, 0), weight 1/2: the factors are 11/8 and 7/8."""
+    learner = Remedy("spma", weight=0.5).start([0.25, 0.75])
+    learner.step([1.0, 0.0])
+    np.testing.assert_allclose(learner.policy(), [11 / 32, 21 / 32], rtol=1e-14)
+
+
 def test_clipped_epoch_by_hand():
     """The second epoch finds the ratio of the second action at 2 and the first within the clip."""
     step = one_step(Remedy(epochs=2, clip=0.9, weight=100.0), [0.99, 0.01], [0.0, 1.0])
@@ -109,6 +129,7 @@ COUNTS = {
     "+ KL to uniform 0.1": (9, 48, 269),
     "+ KL to (0.9, 0.1) 0.1": (13, 73, 441),
     "+ GRPO's KL 0.04": (10, 22, 22),
+    "+ weight decay 0.001": (12, 73, 129),
     "normalised advantages": (12, 104, 1007),
     "10 epochs, clipped": (11, 102, 1002),
     "critic 0.01": (23, 172, 1105),
@@ -153,6 +174,31 @@ def test_penalty_time_in_closed_form_and_with_mpmath():
     assert float(remedies.penalty_time(beta, odds)) == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.parametrize("decay", [0.5, 0.01, 1e-30])
+def test_root_and_time_of_decay_with_mpmath(decay):
+    """With 2 cosh²(D/2) in place of 1 + cosh D, and the integral over D - x."""
+    with mpmath.workdps(30):
+        small, guess = mpmath.mpf(decay), mpmath.lambertw(2 / mpmath.mpf(decay)).real
+        odds = mpmath.findroot(lambda d: mpmath.log(2 * small * d * mpmath.cosh(d / 2) ** 2), guess)
+        expected = mpmath.quad(
+            lambda s: 1 / (1 / (2 * mpmath.cosh((odds - s) / 2) ** 2) + small * (odds - s)),
+            mpmath.linspace(0, odds, 20),
+        )
+    found = remedies.fixed_odds("decay", decay)
+    assert float(found) == pytest.approx(float(odds), rel=1e-14)
+    assert float(found.rad()) < 1e-12
+    time = remedies.decay_time(decay, found, 0.5)
+    assert float(time) == pytest.approx(2 * float(expected), rel=1e-10)
+
+
+def test_fixed_odds_of_decay_by_hand():
+    """The root is log 3 at the decay 3/(8 log 3), since cosh log 3 is 5/3."""
+    root = remedies.fixed_odds("decay", 3 / (8 * math.log(3)))
+    assert float(root) == pytest.approx(math.log(3), rel=1e-14)
+    [late] = outcomes(Remedy(decay=3 / (8 * math.log(3))), [200])
+    assert late.regret == pytest.approx(0.25, rel=1e-12)
+
+
 def test_normalised_threshold_is_the_inverse_of_the_laplace_limit():
     assert float(remedies.normalised_threshold()) == pytest.approx(
         1 / 0.6627434193491816, rel=1e-13
@@ -178,6 +224,36 @@ def test_sampled_groups_by_hand():
     assert np.isinf(found).all()
 
 
+class Given(np.random.Generator):
+    """A generator whose binomial numbers are given."""
+
+    numbers = (6, 8, 2)
+
+    def __init__(self):
+        super().__init__(np.random.PCG64(0))
+        self.left = list(self.numbers)
+
+    def binomial(self, n, p):
+        return np.full(len(p), self.left.pop(0))
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_sampled_group_by_its_rewards(divided):
+    """Two steps of learning, from the mean and the deviation of eight rewards, and one back."""
+    odds = 0.0
+    for taken in Given.numbers[:2]:
+        rewards = np.repeat([1.0, 0.0], [taken, 8 - taken])
+        scores = np.repeat([1.0, -1.0], [taken, 8 - taken])  # of the log-odds
+        advantages = rewards - rewards.mean()
+        if divided and rewards.std() > 0:
+            advantages = advantages / rewards.std()
+        odds += float((advantages * scores).mean())
+    remedy = SampledRemedy("group", normalised=divided)
+    regrets, found = remedies.sampled_outcomes(remedy, "swap", 2, n_runs=2, most=1, seed=Given())
+    assert found.tolist() == [1, 1]  # two of eight undo six of eight
+    np.testing.assert_allclose(regrets, 1 / (1 + math.exp(odds)), rtol=1e-14)
+
+
 def test_sampled_direct_update_is_stuck_at_its_vertex():
     stuck = remedies.sampled_counts(SampledRemedy("di"), "bad turns good", 100, n_runs=20)
     free = remedies.sampled_counts(
@@ -185,6 +261,13 @@ def test_sampled_direct_update_is_stuck_at_its_vertex():
     )
     assert np.isinf(stuck).all()
     assert free.max() < 500
+
+
+@pytest.mark.parametrize("n_runs", [1, 20])
+def test_sampled_direct_update_hears_that_the_good_turns_bad(n_runs):
+    """The first action is taken and its value falls below 1/2 after about seven samples."""
+    back = remedies.sampled_counts(SampledRemedy("di"), "good turns bad", 100, n_runs=n_runs)
+    assert back.max() < 20
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,13 @@ from pu_lib.chapters.gravity_well.quantities import condition_map
 from pu_lib.chapters.monotonicity.quantities import value_change
 from pu_lib.chapters.more_than_two_actions.quantities import count as count_turns
 from pu_lib.chapters.rates.quantities import odds
-from pu_lib.chapters.remedies.quantities import CHANGES, Remedy, outcomes
+from pu_lib.chapters.remedies.quantities import (
+    CHANGES,
+    Remedy,
+    SampledRemedy,
+    outcomes,
+    sampled_outcomes,
+)
 from pu_lib.chapters.stochastic_updates.quantities import gamble
 from pu_lib.chapters.unlearning.quantities import counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
@@ -442,6 +448,12 @@ REMEDY_SETTINGS: list[dict[str, Any]] = [
     {"adam": 0.01},
     {"adam": 0.1, "normalised": True, "entropy": 0.01, "clip": 0.2, "epochs": 4},
     {"critic": 0.1, "sampled": True, "exploration": 0.05},
+    {"decay": 0.001},
+    {"decay": 0.1, "entropy": 0.01, "epochs": 4, "clip": 0.2},
+    {"decay": 0.01, "normalised": True, "penalty": 0.04, "estimator": True},
+    {"decay": 0.01, "adam": 0.01},
+    {"decay": 0.001, "adam": 0.1, "normalised": True},
+    {"decay": 0.0001, "critic": 0.1, "sampled": True},
     {"update": "npg", "entropy": 0.1},
     {"update": "npg", "critic": 0.1},
     {"update": "ce", "critic": 0.1, "sampled": True},
@@ -463,6 +475,59 @@ def test_remedies_agree_with_the_library(live: Call, settings: dict[str, Any]) -
         ):
             assert to_float(shown["count"]) == known.count
             assert shown["regret"] == pytest.approx(known.regret, rel=1e-10, abs=1e-300)
+
+
+SAMPLED_SETTINGS: list[dict[str, Any]] = [
+    {"update": "group", "group": 4},
+    {"update": "group", "group": 16, "normalised": True, "exploration": 0.05},
+    {"update": "group", "group": 8, "entropy": 0.1, "decay": 0.01},
+    {"update": "pg-sm", "group": 8, "critic": 0.01, "entropy": 0.02, "decay": 0.001},
+    {"update": "npg", "group": 8, "entropy": 0.1, "exploration": 0.1},
+    {"update": "ce", "group": 4, "exploration": 0.05},
+    {"update": "ce", "group": 16, "critic": 1.0},
+    {"update": "di", "group": 8},
+    {"update": "di", "group": 8, "exploration": 0.01},
+]
+"""Settings of the simulated rows."""
+
+
+class Mulberry(np.random.Generator):
+    """A generator whose binomial numbers invert those of mulberry32."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(np.random.PCG64())
+        self.numbers = mulberry(seed)
+
+    def binomial(self, n: int, p: Any, size: Any = None) -> Any:  # type: ignore[override]
+        """Return a number for each probability: the least k with P(at most k) > u."""
+        found = []
+        for chance in p:
+            rare, u = min(chance, 1 - chance), next(self.numbers)
+            below = np.cumsum([math.comb(n, k) * rare**k * (1 - rare) ** (n - k) for k in range(n)])
+            k = int(np.searchsorted(below, u, side="right"))
+            found.append(k if chance <= 0.5 else n - k)
+        return np.array(found)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("settings", SAMPLED_SETTINGS, ids=str)
+def test_simulated_remedies_agree_with_the_library(
+    live: Call, settings: dict[str, Any], change: str
+) -> None:
+    ns, seeds, most = [1, 30, 400], (1, 7), 1000
+    curves = [live([["sampledCurve", settings, ns, change, most, seed]])[0] for seed in seeds]
+    for (i, n), (found, seed) in product(enumerate(ns), zip(curves, seeds, strict=True)):
+        [regret], [count] = sampled_outcomes(
+            SampledRemedy(**settings), change, n, n_runs=1, most=most, seed=Mulberry(seed)
+        )
+        assert to_float(found[i]["count"]) == count
+        assert found[i]["regret"] == pytest.approx(regret, rel=1e-10, abs=1e-300)
+
+
+def test_medians_of_simulated_remedies(live: Call) -> None:
+    runs = [(0.3, 10), (0.1, 9), (0.2, 300)]
+    [found] = live([["medianCurve", [[{"n": 5, "regret": r, "count": c}] for r, c in runs]]])
+    assert found == [{"n": 5, "regret": 0.2, "count": 10}]
 
 
 # The widgets
@@ -493,6 +558,8 @@ def test_remedies_agree_with_the_library(live: Call, settings: dict[str, Any]) -
         (FittedDirect, {"place": "beside"}),
         (Remedies, {"entropy": 0.3}),
         (Remedies, {"change": "none"}),
+        (Remedies, {"decay": 0.5}),
+        (Remedies, {"samples": 5}),
         (TakeTurns, {"n": 5}),
         (TakeTurns, {"order": [0, 1, 2, 0]}),
     ],
@@ -722,7 +789,14 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             "plain PG-SM needs 10009, at 5.0 · 10⁻⁵",
             ("slider", "entropy bonus τ", "End"),
             "at a regret of 0.269",
+            ("slider", "weight decay λ", "End"),
+            "PG-SM as set needs 1 step to come back",
+            ("slider", "entropy bonus τ", "Home"),
+            "PG-SM as set needs 5 steps to come back, at a regret of 0.115",
             ("combobox", "change", "ArrowDown"),
+            ("combobox", "values", "ArrowDown"),
+            "After 10000 steps the policy gradient of group advantages needs",
+            "These are medians of 5 runs",
         ],
     ),
     "family": (
@@ -750,6 +824,40 @@ def test_captions_contain_the_numbers_of_the_library(open_figure: OpenFigure, st
         else:
             role, name, key = step
             page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
+
+
+def test_remedies_that_need_exact_values_are_off_with_samples(open_figure: OpenFigure) -> None:
+    page = open_figure(Remedies(adam=0.1, penalty=0.2))
+    page.get_by_role("radio").first.press("Space")
+    controls = ["KL penalty β", "penalty", "reference", "epochs", "Adam", "critic hears"]
+    exact, names = caption(page), [re.compile(rf"^{name}") for name in controls]
+    assert all(page.get_by_label(name).first.is_enabled() for name in names)
+    page.get_by_role("combobox", name="values").select_option("8")
+    assert all(page.get_by_label(name).first.is_disabled() for name in names)
+    page.get_by_role("combobox", name="change").select_option("good turns bad")
+    words = caption(page).replace("\u202f", "")
+    [regrets, counts] = np.median(
+        [
+            np.concatenate(
+                sampled_outcomes(
+                    SampledRemedy("group", entropy=0.01),
+                    "good turns bad",
+                    10_000,
+                    n_runs=1,
+                    most=20_000,
+                    seed=Mulberry(seed),
+                )
+            )
+            for seed in range(1, 6)
+        ],
+        axis=0,
+    )
+    assert f"group advantages needs {counts:.0f} steps" in words
+    row = page.get_by_role("row", name="group advantages").get_by_role("cell").last.inner_text()
+    assert float(re.sub(" · 10⁻⁵", "e-5", row)) == pytest.approx(regrets, rel=0.02)
+    page.get_by_role("combobox", name="change").select_option("swap")
+    page.get_by_role("combobox", name="values").select_option("0")
+    assert caption(page) == exact
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pu_lib.chapters.remedies.quantities import (
     count_after,
     count_from,
     count_limits,
+    decay_time,
     entropy_time,
     fixed_odds,
     no_sample,
@@ -131,6 +132,51 @@ def grpo_penalty_stops_early(
             for b in (0.04, 0.001)
         }
     )
+
+
+@check(
+    "remedies:weight-decay",
+    wrong={
+        "PG-SM without decay": {"decayed": False},
+        "the limit of the entropy bonus": {"share": 0.5},
+        "the limit alone": {"next_term": 0.0},
+    },
+)
+def weight_decay_stops_early(
+    compare: Recorder,
+    decayed: bool = True,
+    share: float = math.log(2),
+    next_term: float = math.pi**2 / 12 - math.log(2),
+) -> None:
+    """Log-odds stay below the root, counts are between the bounds, balls give two terms."""
+    for weight, decay in [*product((0.25, 1.0, 2.0), (0.1, 0.01, 0.001)), (1.0, 0.5), (3.8, 0.01)]:
+        at = {"weight": weight, "decay": decay}
+        remedy, root = Remedy(weight=weight, decay=decayed * decay), fixed_odds("decay", decay)
+        found = outcomes(remedy, (30, 300, 12_000))
+        for outcome in found:
+            lead = _odds(outcome.regret)
+            compare.at_most("log-odds", lead, float(root) + 1e-9, limit="D", at=at)
+            low, high = count_limits(
+                decay_time(decay, lead, weight), lead, weight * (0.5 + decay * lead)
+            )
+            compare.at_least("n'", outcome.count, low, limit="T - κ(D + F)", at=at)
+            compare.at_most("n'", outcome.count, high, limit="T + D + 1", at=at)
+        largest = count_from(Remedy(weight=weight, decay=decay), 1 - _regret(root))
+        compare.equal("n' after 12 000 steps and from D", found[-1].count, largest, at=at)
+    for k in (10, 100, 1000):
+        small = arb(f"1e-{k}")
+        odds = fixed_odds("decay", small)
+        for end in count_limits(decay_time(small, odds), odds, 0.5 + small * odds):
+            off = abs(2 * end / (1 + odds.exp()) - share - next_term / odds)
+            compare.at_most("distance of 2wn'e", off, 0.05 / odds**2, at={"λ": f"1e-{k}"})
+    for decay in (0.01, 0.001):
+        regret = _regret(fixed_odds("decay", decay))
+        count = count_from(Remedy(decay=decay), 1 - regret)
+        compare.report(**{f"n at {decay}": int(count), f"regret at {decay}": regret})
+
+
+def _regret(odds: arb) -> float:
+    return float(1 / (1 + odds.exp()))
 
 
 @check("remedies:reference", wrong={"a factor of 3": {"factor": 3.0}})
@@ -268,7 +314,9 @@ def nobody_hears_what_is_not_tried(compare: Recorder, floor: float = 0.0) -> Non
         chance = no_sample(math.log(probability / (1 - probability)), 0.5, 8)
         compare.at_least("chance of no sample", chance, 1e-2, at={"from": probability})
         remedy = SampledRemedy("npg")
-        counts = sampled_counts(remedy, "bad turns good", 0, probability, RUNS, 2000)
+        counts = sampled_counts(
+            remedy, "bad turns good", probability=probability, n_runs=RUNS, most=2000
+        )
         share = float(np.isinf(counts).mean())
         slack = 3 * math.sqrt(chance * (1 - chance) / RUNS)
         compare.at_least(
@@ -283,6 +331,50 @@ def nobody_hears_what_is_not_tried(compare: Recorder, floor: float = 0.0) -> Non
         counts = sampled_counts(remedy, "bad turns good", 100, n_runs=RUNS)
         compare.true("all runs return with a floor", np.isfinite(counts).all(), at={"update": name})
     compare.report(silent=round(silent, 3), runs=RUNS, back=int(np.isfinite(away).sum()))
+
+
+@check(
+    "remedies:group",
+    wrong={
+        "CE with a critic in its place": {"update": "ce"},
+        "the bonus in all runs": {"bonus": 0.1},
+        "a bonus that normalising does not disarm": {"normalised": False},
+    },
+)
+def groups_are_no_faster(
+    compare: Recorder, update: str = "group", bonus: float = 0.0, normalised: bool = True
+) -> None:
+    """Medians of runs with other seeds, sizes of the group and numbers of steps than shown."""
+    better = list(CHANGES)[2]
+
+    def median(remedy: SampledRemedy, n: int, seed: int, change: str = better) -> float:
+        counts = sampled_counts(remedy, change, n, n_runs=RUNS, most=3 * n, seed=seed)
+        return float(np.median(counts))
+
+    for group, floor, divided in product((4, 16), (0.0, 0.05), (False, True)):
+        remedy = SampledRemedy(
+            update, exploration=floor, entropy=bonus, normalised=divided, group=group
+        )
+        at = {"G": group, "floor": floor, "normalised": divided}
+        for n, seed in product((50, 300), (1, 2)):
+            ratio = median(remedy, n, seed) / n
+            compare.at_least("median of n'/n", ratio, 0.9, at=at | {"n": n, "seed": seed})
+            compare.at_most("median of n'/n", ratio, 2.5, at=at | {"n": n, "seed": seed})
+        worse = median(remedy, 50, 1, list(CHANGES)[1])
+        compare.equal("median, good turns bad", worse, median(remedy, 50, 1), at=at)
+    for group, seed in product((4, 16), (1, 2)):
+        at = {"G": group, "seed": seed}
+        plain = SampledRemedy("group", entropy=0.1, group=group)
+        compare.at_most("n'/n with the bonus", median(plain, 500, seed) / 500, 0.2, at=at)
+        both = SampledRemedy("group", entropy=0.1, normalised=normalised, group=group)
+        compare.at_least("n'/n, normalised too", median(both, 500, seed) / 500, 0.5, at=at)
+    compare.report(
+        runs=RUNS,
+        plain=int(median(SampledRemedy("group"), 500, 1)),
+        divided=int(median(SampledRemedy("group", normalised=True), 500, 1)),
+        bonus=int(median(SampledRemedy("group", entropy=0.1), 500, 1)),
+        both=int(median(SampledRemedy("group", entropy=0.1, normalised=True), 500, 1)),
+    )
 
 
 @check("remedies:samples", wrong={"exploration by default": {"floor": 0.05}})

@@ -66,8 +66,11 @@ def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataF
         "DI, exploration": SampledRemedy("di", exploration=0.05),
         "NPG, exploration": SampledRemedy("npg", exploration=0.05),
         "group advantages": SampledRemedy("group"),
+        "group, exploration": SampledRemedy("group", exploration=0.05),
         "group, entropy 0.1": SampledRemedy("group", entropy=0.1),
         "group, normalised (GRPO)": SampledRemedy("group", normalised=True),
+        "GRPO, exploration": SampledRemedy("group", normalised=True, exploration=0.05),
+        "GRPO, entropy 0.1": SampledRemedy("group", normalised=True, entropy=0.1),
     }
     found = {}
     for label, remedy in rows.items():

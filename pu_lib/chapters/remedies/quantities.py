@@ -11,8 +11,9 @@ most 1 where d changes by 1, the count from D is close to :math:`T(D)=\int_0^Ddx
 .. math:: T(D)-\kappa(D+F)\le n'\le T(D)+D+1,\qquad\kappa=(e^F-1)/F.
 
 For PG-SM with an entropy bonus :math:`\tau` and the weight w, :math:`f(x)=w(1+\tau
-x)/(1+\cosh x)`, and with the penalty :math:`\beta` as in GRPO's code towards the uniform policy
-:math:`f(x)=w(1+\beta\sinh x)/(1+\cosh x)`.
+x)/(1+\cosh x)`, with the penalty :math:`\beta` as in GRPO's code towards the uniform policy
+:math:`f(x)=w(1+\beta\sinh x)/(1+\cosh x)`, and with the weight decay :math:`\lambda`
+:math:`f(x)=w/(1+\cosh x)+w\lambda x`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from scipy.special import expit
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
+from pu_lib.chapters.what_came_after.later import mirror_ascent_growth
 from pu_lib.updates import UPDATES
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "count_after",
     "count_from",
     "count_limits",
+    "decay_time",
     "entropy_time",
     "fixed_odds",
     "no_sample",
@@ -48,6 +51,7 @@ __all__ = [
     "outcomes",
     "penalty_time",
     "sampled_counts",
+    "sampled_outcomes",
     "soft_npg_count",
     "table",
 ]
@@ -214,10 +218,10 @@ class Learner:
             self.theta = UPDATES[remedy.update].step(np.array(theta), np.array(q), w).tolist()
             return
         old = _softmax(theta)
-        adv = [sum(p * (v - u) for p, u in zip(old, q, strict=True)) for v in q]
         if remedy.update == "spma":
-            self.theta = [x + math.log1p(w * c) for x, c in zip(theta, adv, strict=True)]
+            self.theta = (theta + np.log1p(mirror_ascent_growth(old, q, w))).tolist()
             return
+        adv = [sum(p * (v - u) for p, u in zip(old, q, strict=True)) for v in q]
         if remedy.normalised:
             spread = math.sqrt(sum(p * c * c for p, c in zip(old, adv, strict=True)))
             adv = [c / spread if spread else 0.0 for c in adv]
@@ -334,6 +338,11 @@ def penalty_time(beta: Any, odds: Any, w: Any = 1) -> arb:
     return _integral(lambda x: 1 + arb(beta) * x.sinh(), odds, w)
 
 
+def decay_time(decay: Any, odds: Any, w: Any = 1) -> arb:
+    """Return T(D) for PG-SM with weight decay."""
+    return _integral(lambda x: 1 + arb(decay) * x * (1 + x.cosh()), odds, w)
+
+
 def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
     """Return the integral of (1 + cosh x) / (w factor(x)) from 0 to the log-odds."""
     top = arb(odds).exp()  # taken out, since the tolerance of the integral is absolute
@@ -341,10 +350,29 @@ def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
     return found.real * top / arb(w)
 
 
-def fixed_odds(kind: Literal["entropy", "estimator"], coefficient: Any) -> arb:
-    r"""Return the log-odds at which learning stops: :math:`1/\tau` or arsinh of :math:`1/\beta`."""
+def fixed_odds(kind: Literal["entropy", "estimator", "decay"], coefficient: Any) -> arb:
+    r"""Return the log-odds at which learning stops.
+
+    They are :math:`1/\tau`, arsinh of :math:`1/\beta`, and the root D of
+    :math:`\lambda D(1+\cosh D)=1`.
+    """
     odds = 1 / arb(coefficient)
+    if kind == "decay":
+        return _decay_odds(odds)
     return odds if kind == "entropy" else odds.asinh()
+
+
+def _decay_odds(inverse: arb) -> arb:
+    """Return the root D of D (1 + cosh D) = 1 / decay."""
+
+    def excess(x: arb) -> arb:
+        return (x * (1 + x.cosh()) / inverse).log()
+
+    root = (1 + inverse).log()
+    for _ in range(60):
+        root = arb((root - excess(root) / (1 / root + (root / 2).tanh())).mid())
+    # the derivative of the logarithm, 1/x + tanh(x/2), is above 1
+    return arb(root, abs(excess(root)).upper())
 
 
 def normalised_threshold() -> arb:
@@ -393,11 +421,13 @@ class SampledRemedy:
     exploration : float
         The probability with which an action is uniformly random.
     entropy : float
-        The coefficient of the entropy bonus, for "pg-sm" and "group".
+        The coefficient of the entropy bonus, for "pg-sm", "group" and "npg" (soft NPG).
     normalised : bool
         Whether the group's advantages are divided by their standard deviation, as in GRPO.
     group : int
         The number of sampled actions per step.
+    decay : float
+        The coefficient of the decay of parameters, for "pg-sm" and "group".
     """
 
     update: str
@@ -406,6 +436,7 @@ class SampledRemedy:
     entropy: float = 0.0
     normalised: bool = False
     group: int = 8
+    decay: float = 0.0
 
 
 @dataclass
@@ -434,7 +465,8 @@ def _sampled_step(
         slope = share * (1 - share) * gap
         if remedy.normalised:
             slope = np.sign(gap) * np.sqrt(share * (1 - share))
-        runs.odds = runs.odds + 2 * slope - 2 * remedy.entropy * pi * expit(-runs.odds) * runs.odds
+        bonus = 2 * remedy.entropy * pi * expit(-runs.odds)
+        runs.odds = runs.odds + 2 * slope - (bonus + remedy.decay) * runs.odds
         return
     rates = 1 - (1 - remedy.critic) ** numbers
     runs.values = runs.values + rates * (np.array(values)[:, None] - runs.values)
@@ -442,44 +474,54 @@ def _sampled_step(
     if remedy.update == "di":
         runs.odds = np.clip(runs.odds + gap / 2, 0.0, 1.0)
     elif remedy.update == "npg":
-        runs.odds = runs.odds + gap
+        runs.odds = runs.odds + gap - remedy.entropy * runs.odds
     elif remedy.update == "ce":
         runs.odds = runs.odds + 2 * np.where(gap > 0, expit(-runs.odds), -pi) * (gap != 0)
     else:
         both = pi * expit(-runs.odds)
-        runs.odds = runs.odds + 2 * both * (gap - remedy.entropy * runs.odds)
+        step = 2 * both * (gap - remedy.entropy * runs.odds)
+        runs.odds = runs.odds + step - remedy.decay * runs.odds
 
 
-def sampled_counts(
+def sampled_outcomes(
     remedy: SampledRemedy,
     change: str,
     n: int = 0,
     probability: float = 0.5,
     n_runs: int = 100,
     most: int = 10_000,
-    seed: int = 0,
-) -> Floats:
-    """Return the counts of independent runs with noise-free rewards; infinity if above `most`.
+    seed: int | np.random.Generator = 0,
+) -> tuple[Floats, Floats]:
+    """Return the regrets at the change and the counts of independent runs with noise-free rewards.
 
     The runs learn for n steps of weight 1 from the probability of the first action. Without such
-    steps the learned values are those before the change.
+    steps the learned values are those before the change. Counts above `most` are infinite.
     """
     before, after = CHANGES[change]
     rng = np.random.default_rng(seed)
     known = before if n == 0 else [0.0, 0.0]
-    start = probability if remedy.update == "di" else math.log(probability / (1 - probability))
+    direct = remedy.update == "di"
+    start = probability if direct else math.log(probability / (1 - probability))
     runs = _Runs(np.full(n_runs, start), np.tile(np.array(known)[:, None], n_runs))
     for _ in range(n):
         _sampled_step(remedy, runs, before, rng)
+    regrets = (before[0] - before[1]) * (1 - runs.odds if direct else expit(-runs.odds))
     found = np.full(n_runs, math.inf)
-    half = 0.5 if remedy.update == "di" else 0.0
+    half = 0.5 if direct else 0.0
     for step in range(most + 1):
         found[(runs.odds <= half) & np.isinf(found)] = step
-        stuck = remedy.update == "di" and remedy.exploration == 0 and bool((runs.odds == 1).all())
-        if np.isfinite(found).all() or (stuck and bool((runs.values[0] > runs.values[1]).all())):
+        # at the vertex only the first action is heard, whose learned value tends to its new one
+        stays = (runs.odds == 1) & (np.minimum(runs.values[0], after[0]) >= runs.values[1])
+        stuck = direct and remedy.exploration == 0 and bool(stays.all())
+        if np.isfinite(found).all() or stuck:
             break
         _sampled_step(remedy, runs, after, rng)
-    return found
+    return regrets, found
+
+
+def sampled_counts(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> Floats:
+    """Return the counts of independent runs; the options are those of `sampled_outcomes`."""
+    return sampled_outcomes(remedy, change, n, **options)[1]
 
 
 # The table

@@ -28,16 +28,23 @@ __all__ = [
     "entropy",
     "entropy_slope",
     "kl",
+    "mirror_ascent_growth",
     "mirror_ascent_step",
     "spma_count",
 ]
 
 
-def mirror_ascent_step(pi: ArrayLike, q: ArrayLike, weight: float) -> Floats:
-    """Return the policy after a step of SPMA; the actions are along the last axis."""
+def mirror_ascent_growth(pi: ArrayLike, q: ArrayLike, weight: float) -> Floats:
+    """Return the relative change of each probability in a step of SPMA, along the last axis."""
     policy, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
     mean = np.sum(policy * values, axis=-1, keepdims=True)
-    return np.asarray(policy * (1.0 + weight * (values - mean)))
+    return np.asarray(weight * (values - mean))
+
+
+def mirror_ascent_step(pi: ArrayLike, q: ArrayLike, weight: float) -> Floats:
+    """Return the policy after a step of SPMA; the actions are along the last axis."""
+    policy = np.asarray(pi, dtype=np.float64)
+    return np.asarray(policy * (1.0 + mirror_ascent_growth(pi, q, weight)))
 
 
 def spma_count(n: int, weight: float) -> int:

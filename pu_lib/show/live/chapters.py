@@ -372,6 +372,8 @@ class Remedies(Live):
         Whether advantages are normalised.
     adam : float
         The step size of Adam: 0 for none, 0.01 or 0.1.
+    decay : float
+        The coefficient of weight decay, one of `DECAYS`.
     critic : float
         The rate of the learned values: 1, 0.1 or 0.01.
     heard : bool
@@ -380,10 +382,14 @@ class Remedies(Live):
         The probability of a random action, one of `EXPLORATIONS`; only with `heard`.
     change : {"swap", "good turns bad", "bad turns good"}
         How the values change.
+    samples : int
+        The number of sampled actions per step, 4, 8 or 16, or 0 for exact values. With samples the
+        penalty, the epochs, Adam and `heard` have no effect.
     """
 
     ENTROPIES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
     PENALTIES = (0.0, 0.001, 0.01, 0.04, 0.1, 0.2)
+    DECAYS = (0.0, 0.0001, 0.001, 0.01, 0.1)
     EXPLORATIONS = (0.0, 0.01, 0.05, 0.1, 0.2)
     _esm = module("plot", "remedies")
 
@@ -394,10 +400,13 @@ class Remedies(Live):
     epochs = traitlets.Enum((1, 4, 10), 1).tag(sync=True)
     normalised = traitlets.Bool(False).tag(sync=True)
     adam = traitlets.Enum((0.0, 0.01, 0.1), 0.0).tag(sync=True)
+    decay = traitlets.Enum(DECAYS, 0.0).tag(sync=True)
     critic = traitlets.Enum((1.0, 0.1, 0.01), 1.0).tag(sync=True)
     heard = traitlets.Bool(False).tag(sync=True)
     exploration = traitlets.Enum(EXPLORATIONS, 0.0).tag(sync=True)
     change = traitlets.Enum(("swap", "good turns bad", "bad turns good"), "swap").tag(sync=True)
+    samples = traitlets.Enum((0, 4, 8, 16), 0).tag(sync=True)
     entropies = traitlets.List(list(ENTROPIES), read_only=True).tag(sync=True)
     penalties = traitlets.List(list(PENALTIES), read_only=True).tag(sync=True)
+    decays = traitlets.List(list(DECAYS), read_only=True).tag(sync=True)
     explorations = traitlets.List(list(EXPLORATIONS), read_only=True).tag(sync=True)

@@ -1,13 +1,18 @@
 // Remedies: counts n' of PG-SM with what is usually added to it, against n, and the regret beside them.
+// With samples, medians of a few simulated runs take the place of the exact counts.
 
 const END = 10000;
 const TALL = 300;
-const LIMIT = 100000;
+const SEEDS = [1, 2, 3, 4, 5];
+const EXACT = { most: 100000, ns: [1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, 200, 300, 500, 700, 1000, 2000, 3000, 5000, 7000, END] };
+const SAMPLED = { most: 20000, ns: [1, 3, 10, 30, 100, 300, 1000, 3000, END] }; // five runs of five rows: about 0.1 s
+const USUAL = { entropy: 0.01, penalty: 0, estimator: false, reference: 0.5, epochs: 1, normalised: false, adam: 0, decay: 0, critic: 1, heard: false, exploration: 0, change: "swap", samples: 0 };
+const EXACT_ONLY = ["penalty", "estimator", "reference", "epochs", "adam", "heard"]; // of no use with samples
 
 function render({ model, el }) {
   const { get, put } = attributes(model);
   const [labels, colours] = ["labels", "colours"].map(get);
-  const keys = ["entropy", "penalty", "estimator", "reference", "epochs", "normalised", "adam", "critic", "heard", "exploration", "change"];
+  const keys = Object.keys(USUAL);
   const rows = [["mine", "PG-SM, as set"], ["pg-sm", labels["pg-sm"]], ["soft", "soft NPG"], ["ce", labels.ce], ["di", labels.di]];
   const hues = ["--tone:var(--ink)", `--tone:${colours["pg-sm"]}`, `--tone:${colours.npg}`, `--tone:${colours.ce}`, `--tone:${colours.di}`];
   const dashes = ["", "7 5", "2 4", "", "9 3 2 3"];
@@ -24,10 +29,11 @@ function render({ model, el }) {
   });
   const chosen = (label, key, options, parse) => select(label, options, get(key), (x) => { tried = true; put({ [key]: parse(x) }); });
   const plain = (x) => (x === 0 ? "none" : `${x}`);
-  const lists = { entropy: get("entropies"), penalty: get("penalties"), exploration: get("explorations") };
+  const lists = { entropy: get("entropies"), penalty: get("penalties"), decay: get("decays"), exploration: get("explorations") };
   const sliders = {
     entropy: sized("entropy bonus τ", "entropy", lists.entropy, plain),
     penalty: sized("KL penalty β", "penalty", lists.penalty, plain),
+    decay: sized("weight decay λ", "decay", lists.decay, plain),
     exploration: sized("exploration", "exploration", lists.exploration, (x) => (x === 0 ? "none" : `${Math.round(100 * x)} %`)),
   };
   const selects = {
@@ -38,21 +44,27 @@ function render({ model, el }) {
     adam: chosen("Adam", "adam", [[0, "no"], [0.01, "rate 0.01"], [0.1, "rate 0.1"]], Number),
     critic: chosen("critic rate", "critic", [[1, "1 (exact)"], [0.1, "0.1"], [0.01, "0.01"]], Number),
     heard: chosen("critic hears", "heard", [[false, "all actions"], [true, "actions taken"]], (x) => x === "true"),
+    samples: chosen("values", "samples", [[0, "exact"], ...[4, 8, 16].map((size) => [size, `${size} samples a step`])], Number),
     change: chosen("change", "change", [["swap", "values are swapped"], ["good turns bad", "good turns bad"], ["bad turns good", "bad turns good"]], (x) => x),
   };
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", { style: "overflow-x: auto" }, picture);
-  const entries = rows.map(([, text], i) => html("span", { class: "pu-live-entry", style: hues[i] }, html("span", { class: "pu-live-swatch" }), text));
+  const mine = html("span", {});
+  const entries = rows.map(([, text], i) => html("span", { class: "pu-live-entry", style: hues[i] }, html("span", { class: "pu-live-swatch" }), i === 0 ? mine : text));
   const results = html("tbody", {});
   const head = html("thead", {}, html("tr", {}, ...["", "n′ after 1000", "n′ after 10 000", "regret at 10 000"].map((text) => html("th", { scope: "col" }, text))));
-  const setting = html("p", { class: "pu-live-key" }, "Two actions, weight 1, from the uniform policy. Critic, exploration and change are the same for all rows; the other settings are those of the first row. Soft NPG has τ = 0.1.");
+  const setting = html("p", { class: "pu-live-key" });
   frame(el, "remedies", asked.box,
-    html("div", { class: "pu-live-bar" }, sliders.entropy.row, sliders.penalty.row, selects.estimator, selects.reference),
+    html("div", { class: "pu-live-bar" }, sliders.entropy.row, sliders.decay.row),
+    html("div", { class: "pu-live-bar" }, sliders.penalty.row, selects.estimator, selects.reference),
     html("div", { class: "pu-live-bar" }, selects.epochs, selects.normalised, selects.adam),
-    html("div", { class: "pu-live-bar" }, selects.change, selects.critic, selects.heard, sliders.exploration.row),
+    html("div", { class: "pu-live-bar" }, selects.change, selects.samples, selects.critic),
+    html("div", { class: "pu-live-bar" }, selects.heard, sliders.exploration.row),
     room, html("p", { class: "pu-live-key" }, ...entries), html("table", { class: "pu-live-table" }, head, results), setting, words);
 
-  const told = (count) => (Number.isFinite(count) ? digits(count) : `over ${digits(LIMIT)}`);
+  const scope = () => (get("samples") ? SAMPLED : EXACT);
+  const first = () => (get("samples") ? "group advantages, as set" : rows[0][1]);
+  const told = (count) => (Number.isFinite(count) ? digits(count) : `over ${digits(scope().most)}`);
 
   const redraw = fit(room, (width) => {
     const { line } = axes(picture, width, TALL, { from: 1, to: END, log: true, title: "steps n before the change" },
@@ -63,27 +75,37 @@ function render({ model, el }) {
 
   function say() {
     const [now, base] = curves.map((found) => found.at(-1));
-    const initial = keys.every((key) => get(key) === (key === "entropy" ? 0.01 : { penalty: 0, estimator: false, reference: 0.5, epochs: 1, normalised: false, adam: 0, critic: 1, heard: false, exploration: 0, change: "swap" }[key]));
+    const initial = keys.every((key) => get(key) === USUAL[key]);
     const judged = initial ? asked.judge(["few"], "The bonus ends the growth only where the log-odds come near 1/τ = 100.") : "";
     const open = asked.open() || tried;
+    const [subject, other] = get("samples") ? ["the policy gradient of group advantages", "PG-SM with a critic"] : ["PG-SM as set", "plain PG-SM"];
     const text = open
-      ? `${judged}After ${digits(END)} steps PG-SM as set needs ${told(now.count)} steps to come back, at a regret of ${brief(now.regret)}; plain PG-SM needs ${told(base.count)}, at ${brief(base.regret)}. The product of count and regret is ${Number.isFinite(now.count) ? brief(now.count * now.regret) : "unbounded"} and ${Number.isFinite(base.count) ? brief(base.count * base.regret) : "unbounded"}.`
+      ? `${judged}After ${digits(END)} steps ${subject} needs ${Number.isFinite(now.count) ? plural(now.count, "step") : `${told(now.count)} steps`} to come back, at a regret of ${brief(now.regret)}; ${other} needs ${told(base.count)}, at ${brief(base.regret)}. ${get("samples") ? `These are medians of ${SEEDS.length} runs. ` : ""}The product of count and regret is ${Number.isFinite(now.count) ? brief(now.count * now.regret) : "unbounded"} and ${Number.isFinite(base.count) ? brief(base.count * base.regret) : "unbounded"}.`
       : "Make a guess about the bonus of 0.01, or move a slider. The curves and the table show the counts then.";
     if (words.textContent !== text) words.textContent = text;
     const shownNow = open ? curves : [];
     results.replaceChildren(...rows.map(([, name], i) => {
       const cells = shownNow.length ? [told(shownNow[i].find(({ n }) => n === 1000).count), told(shownNow[i].at(-1).count), brief(shownNow[i].at(-1).regret)] : ["…", "…", "…"];
-      return html("tr", {}, html("th", { scope: "row" }, name), ...cells.map((cell) => html("td", {}, cell)));
+      return html("tr", {}, html("th", { scope: "row" }, i === 0 ? first() : name), ...cells.map((cell) => html("td", {}, cell)));
     }));
     picture.style.visibility = open ? "visible" : "hidden";
   }
 
   function draw() {
-    const common = { critic: get("critic"), sampled: get("heard"), exploration: get("exploration") };
-    const mine = { entropy: get("entropy"), penalty: get("penalty"), estimator: get("estimator"), reference: get("reference"), epochs: get("epochs"), clip: 0.2, normalised: get("normalised"), adam: get("adam") };
-    const ns = [1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, 200, 300, 500, 700, 1000, 2000, 3000, 5000, 7000, END];
-    const settings = [{ ...common, ...mine }, common, { ...common, update: "npg", entropy: 0.1 }, { ...common, update: "ce" }, { ...common, update: "di" }];
-    curves = settings.map((one) => remedyCurve(one, ns, get("change"), LIMIT));
+    const [group, change, exploration, critic] = ["samples", "change", "exploration", "critic"].map(get);
+    const [common, own, update] = group
+      ? [{ group, critic, exploration }, ["entropy", "normalised", "decay"], "group"]
+      : [{ critic, sampled: get("heard"), exploration }, ["entropy", "penalty", "estimator", "reference", "epochs", "normalised", "adam", "decay"], "pg-sm"];
+    const settings = [{ ...common, ...Object.fromEntries(own.map((key) => [key, get(key)])), update, clip: 0.2 },
+      { ...common, update: "pg-sm" }, { ...common, update: "npg", entropy: 0.1 }, { ...common, update: "ce" }, { ...common, update: "di" }];
+    const { ns, most } = scope();
+    curves = settings.map((one) => (group ? medianCurve(SEEDS.map((seed) => sampledCurve(one, ns, change, most, seed))) : remedyCurve(one, ns, change, most)));
+    mine.textContent = first();
+    setting.textContent = `Two actions, weight 1, from the uniform policy. ${group
+      ? "The first row follows the advantages over the mean of the group and has no critic. The critic's rate of the other rows is per sample. Penalty, epochs and Adam are for exact gradients, and a critic hears the actions taken only, so these controls are off."
+      : "Critic, exploration and change are the same for all rows; the other settings are those of the first row."}${!group && get("adam") && ["entropy", "penalty", "decay"].some((key) => get(key))
+      ? " Once Adam has settled at a fixed point, rounding errors grow into bursts: later counts and regrets are approximate." : ""} Soft NPG has τ = 0.1.`;
+    EXACT_ONLY.forEach((key) => { (sliders[key]?.row ?? selects[key]).querySelector("input, select").disabled = group > 0; });
     Object.entries(sliders).forEach(([key, one]) => one.set(lists[key].indexOf(get(key))));
     Object.entries(selects).forEach(([key, one]) => one.set(get(key)));
     redraw();

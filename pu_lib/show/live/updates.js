@@ -611,15 +611,18 @@ export function lawOf(noise) {
   ];
 }
 
-// Numbers in [0, 1) from a seed (mulberry32).
+// The next number in [0, 1) of a generator, whose state advances (mulberry32).
+function uniform(generator) {
+  generator.state = (generator.state + 0x6d2b79f5) >>> 0;
+  let x = Math.imul(generator.state ^ (generator.state >>> 15), generator.state | 1);
+  x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+  return ((x ^ (x >>> 14)) >>> 0) / 4294967296;
+}
+
+// Numbers in [0, 1) from a seed.
 export function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let x = Math.imul(state ^ (state >>> 15), state | 1);
-    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
-    return ((x ^ (x >>> 14)) >>> 0) / 4294967296;
-  };
+  const generator = { state: seed >>> 0 };
+  return () => uniform(generator);
 }
 
 // The mean probability of the second of two actions over runs that see one sample of the values a
@@ -650,10 +653,10 @@ const CHANGED = {
 
 const logistic = (x) => 1 / (1 + Math.exp(-x));
 
-// {update, entropy, penalty, estimator, reference, epochs, clip, normalised, adam, critic, sampled,
-// exploration}, as in pu_lib/chapters/remedies/quantities.py
+// {update, entropy, penalty, estimator, reference, epochs, clip, normalised, adam, decay, critic,
+// sampled, exploration}, as in pu_lib/chapters/remedies/quantities.py
 function remedyStep(set, state, values) {
-  const { update = "pg-sm", entropy = 0, penalty = 0, reference = 0.5, epochs = 1, clip = 0, adam = 0, critic = 1, exploration = 0 } = set;
+  const { update = "pg-sm", entropy = 0, penalty = 0, reference = 0.5, epochs = 1, clip = 0, adam = 0, decay = 0, critic = 1, exploration = 0 } = set;
   const [first, second] = update === "di" ? [state.x, 1 - state.x] : [logistic(state.x), logistic(-state.x)];
   const rates = [first, second].map((p) => (set.sampled ? critic * (exploration / 2 + (1 - exploration) * p) : critic));
   state.q = state.q.map((q, a) => q + rates[a] * (values[a] - q));
@@ -672,22 +675,28 @@ function remedyStep(set, state, values) {
       slope -= entropy * p * r * state.x;
       if (penalty && set.estimator) slope -= penalty * (p - reference);
       else if (penalty) slope -= penalty * p * r * (state.x - Math.log(reference / (1 - reference)));
-      if (adam) {
+      if (!adam) state.x += 2 * slope - decay * state.x;
+      else { // with decay the two parameters are not opposite: they start at log ½ and have the mean `mean`
         state.t += 1;
-        state.m = 0.9 * state.m + 0.1 * slope;
-        state.v = 0.999 * state.v + 0.001 * slope * slope;
-        state.x += 2 * adam * (state.m / (1 - 0.9 ** state.t)) / (Math.sqrt(state.v / (1 - 0.999 ** state.t)) + 1e-8);
-      } else state.x += 2 * slope;
+        state.first = averaged(state.first, slope - decay * (state.mean + state.x / 2));
+        state.second = averaged(state.second, -slope - decay * (state.mean - state.x / 2));
+        const [one, two] = [state.first, state.second].map(([m, v]) => (adam * m / (1 - 0.9 ** state.t)) / (Math.sqrt(v / (1 - 0.999 ** state.t)) + 1e-8));
+        state.x += one - two;
+        state.mean += (one + two) / 2;
+      }
     }
   }
 }
+
+// Adam's averages of a gradient and of its square.
+const averaged = ([m, v], slope) => [0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope * slope];
 
 // For each n of an increasing list: the regret at the change, and the count of steps from then on
 // until the new best action has one half, Infinity where that is more than `most`.
 export function remedyCurve(set, ns, change, most) {
   const [before, after] = CHANGED[change];
   const half = set.update === "di" ? 0.5 : 0;
-  const state = { x: half, q: [0, 0], m: 0, v: 0, t: 0 };
+  const state = { x: half, q: [0, 0], mean: -Math.LN2, first: [0, 0], second: [0, 0], t: 0 };
   let made = 0;
   return ns.map((n) => {
     for (; made < n; made += 1) remedyStep(set, state, before);
@@ -702,4 +711,68 @@ export function remedyCurve(set, ns, change, most) {
     }
     return { n, regret, count: count > most ? Infinity : count };
   });
+}
+
+// How many of a group of samples are the first action, whose probability is p; `other` is that of
+// the second. One number is inverted.
+function binomial(generator, group, p, other) {
+  const rare = Math.min(p, other);
+  let left = uniform(generator);
+  let chance = 1;
+  for (let i = 0; i < group; i += 1) chance *= 1 - rare;
+  let found = 0;
+  for (; left >= chance && found < group; found += 1) {
+    left -= chance;
+    chance *= ((group - found) / (found + 1)) * (rare / (1 - rare));
+  }
+  return p <= other ? found : group - found;
+}
+
+// {update, group, critic, exploration, entropy, normalised, decay}: as _sampled_step of
+// pu_lib/chapters/remedies/quantities.py. `rates` are those of a critic for each number of samples.
+function sampledStep({ update, group, exploration, entropy, decay, normalised }, state, good, bad, rates) {
+  const small = update === "di" ? 1 - state.x : Math.exp(-state.x);
+  const first = update === "di" ? state.x : 1 / (1 + small);
+  const second = update === "di" ? small : small * first;
+  const taken = binomial(state, group, exploration / 2 + (1 - exploration) * first, exploration / 2 + (1 - exploration) * second);
+  if (update === "group") {
+    const both = (taken / group) * (1 - taken / group);
+    state.x += 2 * (normalised ? Math.sign(good - bad) * Math.sqrt(both) : both * (good - bad)) - (2 * entropy * first * second + decay) * state.x;
+    return;
+  }
+  state.q0 += rates[taken] * (good - state.q0);
+  state.q1 += rates[group - taken] * (bad - state.q1);
+  const gap = state.q0 - state.q1;
+  if (update === "di") state.x = Math.min(1, Math.max(0, state.x + gap / 2));
+  else if (update === "npg") state.x += gap - entropy * state.x;
+  else if (update === "ce") state.x += gap === 0 ? 0 : gap > 0 ? 2 * second : -2 * first;
+  else state.x += 2 * first * second * (gap - entropy * state.x) - decay * state.x;
+}
+
+// As remedyCurve, for a run with samples from a seed.
+export function sampledCurve(given, ns, change, most, seed) {
+  const set = { critic: 0.1, exploration: 0, entropy: 0, decay: 0, normalised: false, ...given };
+  const rates = Array.from({ length: set.group + 1 }, (_, k) => 1 - (1 - set.critic) ** k);
+  const [before, after] = CHANGED[change];
+  const direct = set.update === "di";
+  const half = direct ? 0.5 : 0;
+  const learner = { x: half, q0: 0, q1: 0, state: seed >>> 0 };
+  let made = 0;
+  return ns.map((n) => {
+    for (; made < n; made += 1) sampledStep(set, learner, ...before, rates);
+    const regret = (before[0] - before[1]) * (direct ? 1 - learner.x : logistic(-learner.x));
+    const now = { ...learner };
+    for (let count = 0; count <= most; count += 1) {
+      if (now.x <= half) return { n, regret, count };
+      if (direct && !set.exploration && now.x === 1 && Math.min(now.q0, after[0]) >= now.q1) break; // only the first action is heard
+      sampledStep(set, now, ...after, rates);
+    }
+    return { n, regret, count: Infinity };
+  });
+}
+
+// The medians over an odd number of runs, for each n.
+export function medianCurve(curves) {
+  const middle = (numbers) => numbers.sort((a, b) => a - b)[(numbers.length - 1) / 2];
+  return curves[0].map(({ n }, i) => ({ n, regret: middle(curves.map((found) => found[i].regret)), count: middle(curves.map((found) => found[i].count)) }));
 }
