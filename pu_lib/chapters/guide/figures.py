@@ -14,7 +14,7 @@ import traitlets
 from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.quantities import rates
-from pu_lib.claims.tables import Html
+from pu_lib.claims.tables import Html, claim_link
 from pu_lib.formatting import percent
 from pu_lib.show import live
 from pu_lib.show.live import module
@@ -44,6 +44,8 @@ class Advice:
         The conditions of the measurement.
     link, page : str
         The page that contains the argument, and the title of this page.
+    claims : tuple of str
+        The claims on which the recommendation rests.
     loss, step_size, exploration : str
         The loss of the update, a step size to start from, and the exploration that it needs.
     instead : str
@@ -57,6 +59,7 @@ class Advice:
     scope: str
     link: str
     page: str
+    claims: tuple[str, ...]
     loss: str
     step_size: str
     exploration: str
@@ -102,6 +105,7 @@ ADVICE = {
         "At a hundred times that CE takes as few.",
         "literature.html",
         "The literature around the paper, checked",
+        ("guide:exact", "lit:li2021/ladder"),
         "add w·q to the policy, then project on the simplex",
         "large",
         "none: all values are exact",
@@ -117,6 +121,7 @@ ADVICE = {
         "of past rewards as a baseline, NPG is as good at the weights 0.3 and below.",
         "stochastic-updates.html",
         "Stochastic or expected updates",
+        ("guide:sampled", "sec:expected/necessary", "lit:mei2024/any-rate"),
         "−Σ π q, sampled",
         "small and constant",
         "its own, as the policy is random",
@@ -132,6 +137,7 @@ ADVICE = {
         "cliff with exploration no update beats acting greedily, the limit of large rates.",
         "empirical.html",
         "The experiments",
+        ("guide:off-policy", "sec:randommdps/di-best", "sec:randommdps/hioffpol-helps"),
         "add w·q to the policy, then project on the simplex",
         "moderate; tune it",
         "the data of the other policy",
@@ -147,6 +153,7 @@ ADVICE = {
         "At the weight 10 CE and MCE need one, too.",
         "unlearning.html",
         "Unlearning",
+        ("guide:changing", "thm:unlearn/ii", "thm:unlearn/iii", "remedies:silence"),
         "DI's projection; with scores −log π(best), which is CE",
         "large",
         "needed if a bad action may turn good",
@@ -157,12 +164,13 @@ ADVICE = {
         True,
         "A fit of the values closes {own} of the gap to the optimum after a reversal of the "
         "values, as DI before the projection, with growing weights, and as NPG with constant ones. "
-        "By the chain rule MCE closes {mce} and CE {ce}.",
+        "By the chain rule MCE closes {mce}, SCE {sce} and CE {ce}.",
         "On the contexts, a bandit: the discount is 0, the values do not depend on the policy, and "
         "the model can represent them. So the row compares a fit of known values with the chain "
         "rule, not DI with NPG. Each but DI is at the best of the weights 0.3, 1 and 3.",
         "function-approximation.html",
         "Function approximation",
+        ("guide:linear", "book:fitted-di", "after:compatible"),
         "squared distance to q, then the projection",
         "growing for DI, constant for NPG",
         "none: all values are exact",
@@ -173,17 +181,19 @@ ADVICE = {
         "a network",
         True,
         "After a reversal of the values NPG closes {own} of the gap to the optimum. By the chain "
-        "rule CE closes {ce}, MCE {mce} and PG-SM {pg}.",
+        "rule SCE closes {sce}, CE {ce}, MCE {mce} and PG-SM {pg}.",
         "On the contexts, a bandit with discount 0, with a network of 16 hidden units and exact "
         "values, each at the best of the weights 0.3, 1 and 3. NPG solves a damped least-squares "
-        "problem in all parameters at each step, and fails at the weight 3. In eight of eight "
-        "networks CE ends nearer to the optimum than MCE. DI was not tried.",
+        "problem in all parameters at each step, and may fail at the weight 3. In eight of eight "
+        "networks CE and SCE end nearer to the optimum than MCE; which of the two is ahead depends "
+        "on the network. DI was not tried.",
         "function-approximation.html",
         "Function approximation",
+        ("guide:network", "sec:deepimpl/ce-mce", "sec:deepimpl/chain-rule"),
         "NPG: least squares in the advantages; CE: −log π(best)",
-        "moderate: NPG fails at the largest",
+        "moderate: NPG may fail at the largest",
         "none: all values are exact",
-        instead="NPG if its fit is affordable, else CE",
+        instead="NPG if its fit is affordable, else CE or SCE",
     ),
     "critic": Advice(
         "sce",
@@ -199,6 +209,15 @@ ADVICE = {
         "with two actions, SCE is CE. MCE did not keep what it had learned on the grid.",
         "networks.html",
         "Networks, samples and learned critics",
+        (
+            "networks:pairs",
+            "networks:flat",
+            "networks:lag",
+            "networks:soft-neurd",
+            "networks:entropy",
+            "networks:mce",
+            "networks:others",
+        ),
         "−log π(best); in SCE only against actions below the average",
         "tuned before the change, on the grid {rate}",
         "a lasting share of random actions, {epsilon}",
@@ -214,6 +233,7 @@ ADVICE = {
         "here by sorting the actions.",
         "gravity-well.html",
         "Gravity well",
+        ("guide:many", "sec:gravity/escape"),
         "add w·q to the policy, then project on the simplex",
         "large",
         "none: all values are exact",
@@ -227,6 +247,7 @@ ADVICE = {
         "In a table with exact values and weight 1. The order among those others says nothing.",
         "updates.html",
         "Families of policy updates",
+        ("guide:ties", "sec:expected/gaps"),
         "as in the other rows",
         "small, if it has to be CE",
         "none: all values are exact",
@@ -346,7 +367,8 @@ def recommendations() -> Html:
             html.escape(advice.step_size.format(**rate)),
             html.escape(advice.exploration.format(**rate)),
             f"{html.escape(text['why'])} {html.escape(text['scope'])} "
-            f"<a href='{text['link']}'>{html.escape(text['page'])}</a>",
+            f"<a href='{text['link']}'>{html.escape(text['page'])}</a>. "
+            f"Claims: {', '.join(map(claim_link, advice.claims))}.",
             greedy,
         )
         found = "".join(f"<td>{cell}</td>" for cell in cells)

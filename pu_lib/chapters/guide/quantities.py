@@ -14,6 +14,7 @@ runs of the chapter on networks, whose rates were tuned before the values change
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -45,7 +46,7 @@ __all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "ties"
 Numbers = dict[str, float]
 
 COMPARED = (*JUDGED, "sce")
-"""The updates compared in tables and in the experiments; the small models have `JUDGED`."""
+"""The updates that are compared."""
 
 RATES = (0.3, 1.0, 3.0)
 """The weights of which the best is used for models; with weight 10 networks amplify rounding."""
@@ -60,16 +61,22 @@ def exact() -> Numbers:
     return {name: float(ladder_times(name, 50.0)[-1]) for name in COMPARED}
 
 
-def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
+def sampled(
+    n_steps: int = 3000,
+    n_runs: int = 200,
+    weight: float = 1.0,
+    names: Sequence[str] = COMPARED,
+    seed: int = 11,
+) -> Numbers:
     r"""Return the share of runs that find the best of four arms from samples of the taken action.
 
     The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability exceeds
     0.9. A larger share is better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
-    for name in COMPARED:
+    for name in names:
         update = UPDATES[name]
-        rng, theta = np.random.default_rng(11), update.initial(n_runs, 4)
+        rng, theta = np.random.default_rng(seed), update.initial(n_runs, 4)
         for _ in range(n_steps):
             pi = update.policy(theta)
             drawn = (pi.cumsum(axis=1) > rng.random((n_runs, 1))).argmax(axis=1)
@@ -169,7 +176,7 @@ def network() -> Numbers:
 def _best_performances(model: int) -> Numbers:
     """Return the best final performance of each update with linear (0) or neural (1) scores."""
     found = {}
-    for name in JUDGED:
+    for name in COMPARED:
         update = UPDATES[name]
         if update.parametrization == "direct":
             continue
