@@ -346,8 +346,8 @@ def test_table_shows_the_greedy_control_by_independent_code() -> None:
     middles = steps[(len(steps) - 1) // 2], np.median(times)
     markup = guide.recommendations()._repr_html_()
     for middle, mean in zip(middles, (steps.mean(), times.mean()), strict=True):
-        assert f"<td>median {middle:.0f}, mean {mean:.0f}</td>" in markup
-    assert markup.count("<td>none run</td>") == len(guide.ADVICE) - 2
+        assert f"<dd>median {middle:.0f}, mean {mean:.0f}</dd>" in markup
+    assert markup.count("<dd>none run</dd>") == len(guide.ADVICE) - 2
 
 
 def test_critic_numbers_by_independent_code() -> None:

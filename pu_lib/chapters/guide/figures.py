@@ -361,27 +361,22 @@ def recommendations() -> Html:
         greedy = "none run"
         if key in control:
             greedy = "median {:.0f}, mean {:.0f}".format(*control[key])
-        cells = (
-            f"<strong>{html.escape(text['update'].rstrip('.'))}</strong>: "
+        facts = {
+            "Use": f"<strong>{html.escape(text['update'].rstrip('.'))}</strong>: "
             f"{html.escape(advice.loss)}",
-            html.escape(advice.step_size.format(**rate)),
-            html.escape(advice.exploration.format(**rate)),
-            f"{html.escape(text['why'])} {html.escape(text['scope'])} "
-            f"<a href='{text['link']}'>{html.escape(text['page'])}</a>. "
-            f"Claims: {', '.join(map(claim_link, advice.claims))}.",
-            greedy,
-        )
-        found = "".join(f"<td>{cell}</td>" for cell in cells)
-        return f"<tr><th scope='row'>{html.escape(advice.title)}</th>{found}</tr>"
+            "Step size": html.escape(advice.step_size.format(**rate)),
+            "Exploration": html.escape(advice.exploration.format(**rate)),
+            "Evidence": f"{html.escape(text['why'])} "
+            f"<a href='{text['link']}'>{html.escape(text['page'])}</a>",
+            "Its limit": html.escape(text["scope"]),
+            "Greedy": greedy,
+            "Claims": ", ".join(map(claim_link, advice.claims)),
+        }
+        found = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
+        return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{found}</dl></td></tr>"
 
     rows = "".join(line(key, text) for key, text in _recommendation_texts().items())
-    columns = (
-        "situation",
-        "update and its loss",
-        "step size",
-        "exploration",
-        "evidence and its limit",
-        "greedy",
+    head = "".join(f"<th scope='col'>{name}</th>" for name in ("Situation", "What to use, and why"))
+    return Html(
+        f"<table class='ledger advice'><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
-    head = "".join(f"<th scope='col'>{column}</th>" for column in columns)
-    return Html(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
