@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from pu_lib.chapters.guide.quantities import (
     off_policy,
     off_policy_mean,
     sampled,
+    sampled_changing,
     ties,
 )
 from pu_lib.chapters.literature.quantities import crossing_times, hard_chain, ladder_times
+from pu_lib.chapters.remedies.quantities import CHANGES, SampledRemedy, sampled_counts
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.experiments.results import PANELS, SARSA_LIMIT, committed
@@ -100,6 +102,38 @@ def samples_need_policy_gradient_or_small_weights(
     share = shares(["di"], 0.1)["di"]
     compare.at_most("share of DI at the weight 0.1", share, 0.95, limit="95 %")
     compare.report(**{name: percent(share, 1) for name, share in found.items()})
+
+
+@check(
+    "guide:sampled-changing",
+    wrong={
+        "NPG comes back soon, too": {"quick": ("ce", "di", "npg")},
+        "the group's advantages come back before n": {"share": 2.0},
+    },
+)
+def greedy_targets_return_from_samples(
+    compare: Recorder, quick: Sequence[str] = ("ce", "di"), share: float = 1.0
+) -> None:
+    """With learned values and exploration CE and DI return soon; the gradients need n or more."""
+    for n, change in product((100, 1000), CHANGES):
+        found = sampled_changing(n, change)
+        groups = {
+            label: SampledRemedy("group", normalised=label != "group")
+            for label in ("group", "normalised group")
+        }
+        slow = {"PG-SM": found["pg-sm"]} | {
+            label: float(np.median(sampled_counts(remedy, change, n)))
+            for label, remedy in groups.items()
+        }
+        for name in quick:
+            at = {"n": n, "change": change, "update": label_of(name)}
+            compare.at_most("median n'", found[name], 50, limit="50", at=at)
+        for label, steps in slow.items():
+            at = {"n": n, "change": change, "update": label}
+            compare.at_least("median n' of gradients", steps, share * n, limit="n", at=at)
+        if change == "swap":
+            figures = {label_of(name): steps for name, steps in found.items()} | slow
+            compare.report(**{f"{label} after {n}": int(k) for label, k in figures.items()})
 
 
 @check(

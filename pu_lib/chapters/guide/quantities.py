@@ -6,7 +6,8 @@ repeats the measurements and compares every recommendation with the new results.
 
 With exact values in a table DI, CE and MCE become faster as the weight increases and have no best
 weight, so `exact`, `changing`, `many` and `ties` compare all updates at one weight. `sampled` also
-compares all updates at one weight, although smaller weights are safer. `off_policy`, `linear` and
+compares all updates at one weight, although smaller weights are safer, and so does
+`sampled_changing`. `off_policy`, `linear` and
 `network` compare the updates at the best tried weight of each update. `critic` reads the committed
 runs of the chapter on networks, whose rates were tuned before the values change.
 """
@@ -24,6 +25,7 @@ from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geo
 from pu_lib.chapters.function_approximation.quantities import contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.networks.quantities import lengths, level, methods
+from pu_lib.chapters.remedies.quantities import SampledRemedy, sampled_counts
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.updates import JUDGED, UPDATES
 
@@ -41,7 +43,8 @@ __all__ = [
     "measure",
     "network",
 ]
-__all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "ties"]
+__all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "sampled_changing"]
+__all__ += ["ties"]
 
 Numbers = dict[str, float]
 
@@ -85,6 +88,19 @@ def sampled(
             theta = update.step(theta, values, np.full(n_runs, weight))
         found[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
     return found
+
+
+def sampled_changing(n: int = 100, change: str = "swap") -> Numbers:
+    """Return the median number of steps to come back after n steps, with samples.
+
+    There are two actions, eight samples per step and values for each action, which are learned at
+    the rate 0.1 per sample; 5 % of the actions are random and the weight is 1. The change is one of
+    `pu_lib.chapters.remedies.quantities.CHANGES`. Fewer steps are better.
+    """
+    return {
+        name: float(np.median(sampled_counts(SampledRemedy(name, exploration=0.05), change, n)))
+        for name in ("pg-sm", "di", "ce", "npg")
+    }
 
 
 def off_policy(statistic: str = "median") -> Numbers:
@@ -246,6 +262,7 @@ def greedy_control() -> dict[str, tuple[float, float]]:
 MEASURES = {
     "exact": exact,
     "sampled": sampled,
+    "sampled-changing": sampled_changing,
     "off-policy": off_policy,
     "off-policy, mean": off_policy_mean,
     "changing": changing,
