@@ -178,6 +178,8 @@ def test_page_opened_from_disk_works(book: Path, tab: Page, name: str) -> None:
     _check_paper(visit)
     if name == "book/ledger":
         _check_sheets(visit)
+    if name == "book/guide":
+        _check_sheet_of_recommendations(visit)
     visit.close()
 
 
@@ -402,6 +404,25 @@ def _check_sheets(visit: Visit) -> None:
     sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
     if not 20 <= sheets <= 40:
         visit.fault(f"printed on {sheets} sheets")
+
+
+ALONE = """(table) => {
+  for (let box = table; box !== document.body; box = box.parentElement)
+    for (const other of box.parentElement.children)
+      if (other !== box) other.style.setProperty('display', 'none', 'important');
+}"""
+
+
+def _check_sheet_of_recommendations(visit: Visit) -> None:
+    """The table of the guide fits one sheet of either size, and is not split over two."""
+    table = visit.page.locator("table.advice")
+    if table.evaluate("(table) => getComputedStyle(table).breakInside") != "avoid":
+        visit.fault("the recommendations may be split")
+    table.evaluate(ALONE)
+    for size in ("A4", "Letter"):
+        sheets = visit.page.pdf(format=size).count(b"/Type /Page\n")
+        if sheets != 1:
+            visit.fault(f"the recommendations are printed on {sheets} sheets of {size}")
 
 
 LARGE = """() => [...document.querySelectorAll('.bd-article :is(img, svg, figure, .pu-live)')]

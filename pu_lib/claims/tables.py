@@ -10,6 +10,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
 
 from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, errata, ledger
 from pu_lib.claims.judging import recorded, sentence_of
@@ -25,6 +26,7 @@ __all__ = [
     "Html",
     "answer",
     "chapter_title",
+    "claim_link",
     "criteria",
     "errata_table",
     "ledger_table",
@@ -175,8 +177,21 @@ def _entries() -> dict[str, str]:
 
 
 def _marks(claim: Claim) -> str:
-    """Return the HTML attributes of a row that the filter reads."""
-    return f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
+    """Return the HTML attributes of a row: those that the filter reads, and the row's address."""
+    read = f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
+    return f'{read} id="{html.escape(claim.id)}"'
+
+
+def claim_link(name: str) -> str:
+    """Return a link to a claim's row in the table of claims, with its status if it does not hold.
+
+    Raises a `ValueError` if there is no such claim.
+    """
+    statuses = {claim.id: claim.status for claim in ledger()}
+    status = statuses[find_name("claim", name, statuses)]
+    beside = "" if status is Status.HOLDS else f" ({status.value})"
+    address = f"ledger.html#{quote(name, safe=':/')}"
+    return f'<a href="{address}"><code>{html.escape(name)}</code></a>{beside}'
 
 
 # What the checks refuse

@@ -10,7 +10,7 @@ from pu_lib.claims import chapters, folder_of
 LIBRARY = Path(__file__).parents[2] / "pu_lib"
 FOLDERS = sorted(path.parent.name for path in (LIBRARY / "chapters").glob("*/__init__.py"))
 # The searches have no claims; cross-entropy and what came after read their results.
-ORDER = ["random_search", "evolutionary_search", *map(folder_of, chapters()), "guide"]
+ORDER = ["random_search", "evolutionary_search", *map(folder_of, chapters())]
 BELOW = ("engine", "experiments", "claims", "cli")
 """Packages that import chapters only inside functions."""
 

@@ -6,7 +6,8 @@ repeats the measurements and compares every recommendation with the new results.
 
 With exact values in a table DI, CE and MCE become faster as the weight increases and have no best
 weight, so `exact`, `changing`, `many` and `ties` compare all updates at one weight. `sampled` also
-compares all updates at one weight, although smaller weights are safer. `off_policy`, `linear` and
+compares all updates at one weight, although smaller weights are safer, and so does
+`sampled_changing`. `off_policy`, `linear` and
 `network` compare the updates at the best tried weight of each update. `critic` reads the committed
 runs of the chapter on networks, whose rates were tuned before the values change.
 """
@@ -14,6 +15,7 @@ runs of the chapter on networks, whose rates were tuned before the values change
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -23,6 +25,7 @@ from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geo
 from pu_lib.chapters.function_approximation.quantities import contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.networks.quantities import lengths, level, methods
+from pu_lib.chapters.remedies.quantities import SampledRemedy, sampled_counts
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.updates import JUDGED, UPDATES
 
@@ -40,12 +43,13 @@ __all__ = [
     "measure",
     "network",
 ]
-__all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "ties"]
+__all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "sampled_changing"]
+__all__ += ["ties"]
 
 Numbers = dict[str, float]
 
 COMPARED = (*JUDGED, "sce")
-"""The updates compared in tables and in the experiments; the small models have `JUDGED`."""
+"""The updates that are compared."""
 
 RATES = (0.3, 1.0, 3.0)
 """The weights of which the best is used for models; with weight 10 networks amplify rounding."""
@@ -60,16 +64,22 @@ def exact() -> Numbers:
     return {name: float(ladder_times(name, 50.0)[-1]) for name in COMPARED}
 
 
-def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numbers:
+def sampled(
+    n_steps: int = 3000,
+    n_runs: int = 200,
+    weight: float = 1.0,
+    names: Sequence[str] = COMPARED,
+    seed: int = 11,
+) -> Numbers:
     r"""Return the share of runs that find the best of four arms from samples of the taken action.
 
     The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability exceeds
     0.9. A larger share is better.
     """
     rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
-    for name in COMPARED:
+    for name in names:
         update = UPDATES[name]
-        rng, theta = np.random.default_rng(11), update.initial(n_runs, 4)
+        rng, theta = np.random.default_rng(seed), update.initial(n_runs, 4)
         for _ in range(n_steps):
             pi = update.policy(theta)
             drawn = (pi.cumsum(axis=1) > rng.random((n_runs, 1))).argmax(axis=1)
@@ -78,6 +88,19 @@ def sampled(n_steps: int = 3000, n_runs: int = 200, weight: float = 1.0) -> Numb
             theta = update.step(theta, values, np.full(n_runs, weight))
         found[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
     return found
+
+
+def sampled_changing(n: int = 100, change: str = "swap") -> Numbers:
+    """Return the median number of steps to come back after n steps, with samples.
+
+    There are two actions, eight samples per step and values for each action, which are learned at
+    the rate 0.1 per sample; 5 % of the actions are random and the weight is 1. The change is one of
+    `pu_lib.chapters.remedies.quantities.CHANGES`. Fewer steps are better.
+    """
+    return {
+        name: float(np.median(sampled_counts(SampledRemedy(name, exploration=0.05), change, n)))
+        for name in ("pg-sm", "di", "ce", "npg")
+    }
 
 
 def off_policy(statistic: str = "median") -> Numbers:
@@ -169,7 +192,7 @@ def network() -> Numbers:
 def _best_performances(model: int) -> Numbers:
     """Return the best final performance of each update with linear (0) or neural (1) scores."""
     found = {}
-    for name in JUDGED:
+    for name in COMPARED:
         update = UPDATES[name]
         if update.parametrization == "direct":
             continue
@@ -239,6 +262,7 @@ def greedy_control() -> dict[str, tuple[float, float]]:
 MEASURES = {
     "exact": exact,
     "sampled": sampled,
+    "sampled-changing": sampled_changing,
     "off-policy": off_policy,
     "off-policy, mean": off_policy_mean,
     "changing": changing,

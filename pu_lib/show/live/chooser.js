@@ -19,9 +19,10 @@ function render({ model, el }) {
   const idle = (i) => new Set(questions[i][2].map(([value]) => chosen(get("rules"), answers().with(i, value)))).size === 1;
 
   function draw() {
-    const { update, why, scope, link, page } = get("advice")[chosen(get("rules"), answers())];
+    const found = get("advice")[chosen(get("rules"), answers())];
+    const how = `Loss: ${found.loss}. Step size: ${found["step size"]}. Exploration: ${found.exploration}.`;
     words.replaceChildren(
-      html("strong", {}, update), ` ${why} ${scope} `, html("a", { href: link }, page),
+      html("strong", {}, found.update), ` ${how} ${found.why} ${found.scope} `, html("a", { href: found.link }, found.page),
     );
     el.querySelectorAll("select").forEach((choice, i) => { choice.disabled = idle(i); });
   }

@@ -1,0 +1,351 @@
+"""Checks of the claims behind the recommendations, on more settings than the guide's table has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise, product
+
+import numpy as np
+
+from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geometric_weights
+from pu_lib.chapters.function_approximation.quantities import contexts, learn, neural
+from pu_lib.chapters.guide.quantities import (
+    COMPARED,
+    RATES,
+    Numbers,
+    greedy_control,
+    many,
+    off_policy,
+    off_policy_mean,
+    sampled,
+    sampled_changing,
+    ties,
+)
+from pu_lib.chapters.literature.quantities import crossing_times, hard_chain, ladder_times
+from pu_lib.chapters.remedies.quantities import CHANGES, SampledRemedy, sampled_counts
+from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
+from pu_lib.claims.recorder import Recorder, check
+from pu_lib.experiments.results import PANELS, SARSA_LIMIT, committed
+from pu_lib.formatting import percent
+from pu_lib.updates import UPDATES, label_of
+
+TO_BEST = ("ce", "sce", "mce")
+"""The updates that move the policy towards the greedy action."""
+
+
+def _compare_order(
+    compare: Recorder, quantity: str, found: Numbers, order: Sequence[Sequence[str]], **at: object
+) -> None:
+    """Compare the numbers of each group of updates with the smallest of the next group."""
+    for group, later in pairwise(order):
+        for name in group:
+            nearest = min(later, key=found.__getitem__)
+            compare.at_most(
+                quantity, found[name], found[nearest], limit="that of the next",
+                at={**at, "update": label_of(name), "next": label_of(nearest)},
+            )  # fmt: skip
+
+
+@check(
+    "guide:exact",
+    wrong={
+        "CE is done first": {"order": (("ce",), ("di",))},
+        "PG-SM is not the last": {"order": (("pg-sm",), ("pg-es",))},
+        "CE takes as many steps at the same weight": {"large": 40.0},
+    },
+)
+def ladder_has_an_order(
+    compare: Recorder,
+    order: Sequence[Sequence[str]] = (("di",), TO_BEST, ("npg", "pg-es"), ("pg-sm",)),
+    large: float = 4000.0,
+) -> None:
+    """The updates climb the ladder in the stated order, and CE like DI at a large weight."""
+    for copies in (20.0, 50.0):
+        found = {name: ladder_times(name, copies)[-1] for name in COMPARED}
+        _compare_order(compare, "steps to the top", found, order, copies=copies)
+    ladder = hard_chain(8, 50.0)
+    direct, greedy = (crossing_times(name, ladder, large, 100)[-1] for name in ("di", "ce"))
+    compare.equal("steps of CE at a large weight", greedy, direct, limit="those of DI")
+    compare.report(**found, large=direct)
+
+
+@check(
+    "guide:sampled",
+    wrong={
+        "NPG is safe, too": {"safe": ("pg-sm", "npg")},
+        "DI is safe at a tenth of the weight": {"small": {"pg-es": 0.1, "di": 0.1}},
+    },
+)
+def samples_need_policy_gradient_or_small_weights(
+    compare: Recorder,
+    safe: Sequence[str] = ("pg-sm",),
+    small: dict[str, float] = {"pg-es": 0.1, "di": 1 / 30},  # noqa: B006 it is not changed
+) -> None:
+    """Only PG-SM finds the best arm at weight 1; PG-ES and DI do at small weights."""
+
+    def shares(names: Sequence[str], weight: float) -> Numbers:
+        return sampled(1000, weight=weight, names=names, seed=12)
+
+    for name, weight in small.items():
+        share = shares([name], weight)[name]
+        at: dict[str, object] = {"update": label_of(name), "weight": weight}
+        compare.at_least("share at a small weight", share, 0.95, limit="95 %", at=at)
+    found = shares(COMPARED, 1.0)
+    for name, share in found.items():
+        at = {"update": label_of(name)}
+        if name in safe:
+            compare.at_least("share of PG-SM", share, 0.95, limit="95 %", at=at)
+        else:
+            compare.at_most("share of the others", share, 0.7, limit="70 %", at=at)
+    share = shares(["di"], 0.1)["di"]
+    compare.at_most("share of DI at the weight 0.1", share, 0.95, limit="95 %")
+    compare.report(**{name: percent(share, 1) for name, share in found.items()})
+
+
+@check(
+    "guide:sampled-changing",
+    wrong={
+        "NPG comes back soon, too": {"quick": ("ce", "di", "npg")},
+        "the group's advantages come back before n": {"share": 2.0},
+    },
+)
+def greedy_targets_return_from_samples(
+    compare: Recorder, quick: Sequence[str] = ("ce", "di"), share: float = 1.0
+) -> None:
+    """With learned values and exploration CE and DI return soon; the gradients need n or more."""
+    for n, change in product((100, 1000), CHANGES):
+        found = sampled_changing(n, change)
+        groups = {
+            label: SampledRemedy("group", normalised=label != "group")
+            for label in ("group", "normalised group")
+        }
+        slow = {"PG-SM": found["pg-sm"]} | {
+            label: float(np.median(sampled_counts(remedy, change, n)))
+            for label, remedy in groups.items()
+        }
+        for name in quick:
+            at = {"n": n, "change": change, "update": label_of(name)}
+            compare.at_most("median n'", found[name], 50, limit="50", at=at)
+        for label, steps in slow.items():
+            at = {"n": n, "change": change, "update": label}
+            compare.at_least("median n' of gradients", steps, share * n, limit="n", at=at)
+        if change == "swap":
+            figures = {label_of(name): steps for name, steps in found.items()} | slow
+            compare.report(**{f"{label} after {n}": int(k) for label, k in figures.items()})
+
+
+@check(
+    "guide:off-policy",
+    wrong={
+        "NPG is the fastest": {"fastest": "npg"},
+        "acting greedily is best on Random MDPs, too": {"exploring": ("random-mdp/HiOffPol",)},
+    },
+)
+def direct_is_first_with_data_of_another_policy(
+    compare: Recorder,
+    fastest: str = "di",
+    exploring: Sequence[str] = ("chain/LowOffPol", "chain/HiOffPol", "cliff"),
+) -> None:
+    """DI is the fastest on Random MDPs; no update beats a greedy policy on the chain and cliff."""
+    middles = greedy_control()["off-policy"]
+    for statistic, greedy, measured in zip(
+        ("median", "mean"), middles, (off_policy(), off_policy_mean()), strict=True
+    ):
+        others = {label_of(name): steps for name, steps in measured.items() if name != fastest}
+        for name, steps in {**others, "greedy": greedy}.items():
+            compare.at_most(
+                "steps on Random MDPs", measured[fastest], steps, limit="those of the others",
+                at={"statistic": statistic, "other": name},
+            )  # fmt: skip
+        compare.report(**{f"{statistic} of DI": round(measured["di"]), statistic: round(greedy)})
+    for name in exploring:
+        panel = PANELS[name]
+        limit = "greedy-limit" if panel.experiment == "random-mdp" else SARSA_LIMIT
+        curves, greedy_curves = (
+            committed().of(replace(panel, experiment=experiment))
+            for experiment in (panel.experiment, limit)
+        )
+        for statistic, most in (("median", 1.0), ("mean", 1.01)):
+            best = float(curves.point(statistic).min())
+            compare.at_most(
+                "steps of a greedy policy", float(greedy_curves.point(statistic).min()),
+                most * best, limit="the fewest of an update, 1 % more for means",
+                at={"panel": panel.words, "statistic": statistic},
+            )  # fmt: skip
+
+
+@check(
+    "guide:changing",
+    wrong={
+        "NPG takes as few as CE": {"few": ("ce", "sce", "mce", "npg")},
+        "PG-SM takes less than n": {"slow": -1},
+    },
+)
+def direct_returns_at_once(compare: Recorder, few: Sequence[str] = TO_BEST, slow: int = 7) -> None:
+    """DI needs one update, CE and its modifications a few, NPG n, and the gradients more."""
+    figures: dict[str, int] = {}
+    for n in (10, 30, 100, 300, 1000):
+        found = {name: int(counts([n], name)[0]) for name in COMPARED}
+        compare.equal("n' of DI", found["di"], 1, limit="1", at={"n": n})
+        compare.equal("n' of NPG", found["npg"], n, limit="n", at={"n": n})
+        for name in few:
+            at = {"n": n, "update": label_of(name)}
+            compare.equal("n'", found[name], found["ce"], limit="that of CE", at=at)
+            compare.at_most("n'", found[name], 4, limit="4", at=at)
+        compare.at_least("n' of PG-SM", found["pg-sm"], n, limit="n", at={"n": n})
+        compare.at_most("n' of PG-SM", found["pg-sm"], n + slow, limit=f"n + {slow}", at={"n": n})
+        compare.equal(
+            "n'/n of PG-ES", found["pg-es"] / n, 2.5, tolerance=0.05, limit="5/2", at={"n": n}
+        )
+        if n in (100, 1000):
+            figures |= {("long " if n == 1000 else "") + name: k for name, k in found.items()}
+    back = {name: steps_to_half(name, 0.999) for name in ("di", "ce", "npg", "pg-sm")}
+    compare.at_most(
+        "steps of NPG from the probability 0.999", back["npg"], 2 * back["ce"], limit="twice CE's"
+    )
+    compare.at_least(
+        "steps of PG-SM from the probability 0.999", back["pg-sm"], 100 * back["ce"],
+        limit="100 times CE's",
+    )  # fmt: skip
+    compare.report(**figures, **{f"back {name}": int(steps) for name, steps in back.items()})
+
+
+@cache
+def _end(update: str, seed: int | None, rate: float, draw: int = 1) -> float:
+    """Return the final performance with linear scores, or with the network of a seed."""
+    task, offset = contexts(seed=draw), float(UPDATES[update].parametrization == "escort")
+    scores = task.models(offset)[0] if seed is None else neural(task.features, 3, offset, seed=seed)
+    return float(learn(update, task, scores, 200, rate, 50).performance[-1])
+
+
+@check(
+    "guide:linear",
+    wrong={
+        "CE ends as near as a fit": {"fits": ("di", "npg", "ce")},
+        "CE ends ahead of MCE": {"order": (("mce",), ("ce", "sce"))},
+    },
+)
+def fits_end_nearer_than_the_chain_rule(
+    compare: Recorder,
+    fits: Sequence[str] = ("di", "npg"),
+    order: Sequence[Sequence[str]] = (("pg-sm", "pg-es"), ("ce", "sce"), ("mce",)),
+) -> None:
+    """Fits of DI and NPG reach the optimum after a reversal; the chain rule comes less near."""
+    for draw in (1, 2):
+        found = {
+            name: max(_end(name, None, rate, draw) for rate in RATES)
+            for name in COMPARED
+            if name != "di"
+        }
+        weights = np.r_[np.full(50, 0.5), geometric_weights(0.5, 1.2, 150)]
+        found["di"] = float(
+            fitted_run(contexts(seed=draw), weights, reversed_steps=50).performance[-1]
+        )
+        for name in fits:
+            at: dict[str, object] = {"draw": draw, "update": label_of(name)}
+            compare.at_least("end of a fit", found[name], 0.999, limit="0.999", at=at)
+        _compare_order(compare, "end by the chain rule", found, order, draw=draw)
+        compare.at_least("end of MCE", found["mce"], 0.97, limit="0.97", at={"draw": draw})
+        compare.at_most("end of MCE", found["mce"], 0.99, limit="0.99", at={"draw": draw})
+        apart = abs(found["ce"] - found["sce"])
+        compare.at_most("CE less SCE", apart, 0.001, limit="0.001", at={"draw": draw})
+        if draw == 1:
+            compare.report(**{name: percent(end, 1) for name, end in found.items()})
+
+
+BEST_WEIGHTS = {"npg": 1.0, "ce": 3.0, "sce": 3.0, "mce": 3.0, "pg-es": 3.0, "pg-sm": 0.3}
+"""The weight at which each update is best in the guide's row on a network."""
+
+
+@check(
+    "guide:network",
+    wrong={
+        "CE ends nearer than NPG": {"order": (("npg",), ("ce", "sce"))},
+        "NPG does not fail at weight 3": {"failures": 0},
+    },
+)
+def natural_gradient_ends_nearest_with_networks(
+    compare: Recorder,
+    order: Sequence[Sequence[str]] = (("mce", "pg-es", "pg-sm"), ("ce", "sce"), ("npg",)),
+    failures: int = 1,
+) -> None:
+    """NPG ends nearest to the optimum, then CE and SCE, then the others; NPG may fail."""
+    lacks: dict[str, list[float]] = {"npg": [], "ce": []}
+    failed = 0
+    for seed in (1, 2):
+        found = {name: _end(name, seed, weight) for name, weight in BEST_WEIGHTS.items()}
+        _compare_order(compare, "end", found, order, network=seed)
+        apart = abs(found["ce"] - found["sce"])
+        compare.at_most("CE less SCE", apart, 0.001, limit="0.001", at={"network": seed})
+        lacks["npg"].append(1 - found["npg"])
+        lacks["ce"] += [1 - found["ce"], 1 - found["sce"]]
+        large = _end("npg", seed, 3.0)
+        failed += int(large < 0.6)
+        at = {"network": seed}
+        compare.true("NPG at weight 3 fails or arrives", large < 0.6 or large > 0.999, at=at)
+    compare.equal("networks with which NPG fails at weight 3", failed, failures, limit="1")
+    compare.report(
+        **{
+            "lack of NPG": percent(max(lacks["npg"]), 3),
+            "lack of CE": percent(min(lacks["ce"]), 2),
+            "most": percent(max(lacks["ce"]), 2),
+        }
+    )
+
+
+@check(
+    "guide:many",
+    wrong={
+        "CE takes as many as DI": {"most": 1.0},
+        "NPG takes one at weight 10": {"at_once": ("di", "npg")},
+    },
+)
+def direct_is_first_with_many_actions(
+    compare: Recorder, most: float = 2.0, at_once: Sequence[str] = ("di", *TO_BEST)
+) -> None:
+    """DI takes nine updates with any number of actions, CE at most twice as many."""
+    for n_actions in (10, 30, 100):
+        found, at = many(n_actions), {"actions": n_actions}
+        compare.equal("updates of DI", found["di"], 9.0, limit="9", at=at)
+        for name in TO_BEST:
+            where = {**at, "update": label_of(name)}
+            compare.equal("updates", found[name], found["ce"], limit="those of CE", at=where)
+        compare.at_most("updates of CE", found["ce"], most * found["di"], limit="twice DI's", at=at)
+        order = (("ce",), ("npg",), ("pg-sm", "pg-es"))
+        _compare_order(compare, "updates", found, order, **at)
+        large = many(n_actions, weight=10.0)
+        for name in at_once:
+            where = {**at, "update": label_of(name)}
+            compare.equal("updates at weight 10", large[name], 1.0, limit="1", at=where)
+    compare.report(**found)
+
+
+@check(
+    "guide:ties",
+    wrong={
+        "SCE jumps as CE does": {"jump": ("ce", "mce", "sce")},
+        "PG-SM moves as little as DI": {"calm": ("di", "npg", "pg-es", "pg-sm")},
+    },
+)
+def near_ties_move_two_updates_only(
+    compare: Recorder,
+    jump: Sequence[str] = ("ce", "mce"),
+    calm: Sequence[str] = ("di", "npg", "pg-es"),
+) -> None:
+    """CE and MCE jump between two nearly equal actions, SCE a little, the others do not."""
+    for noise in (1e-6, 1e-9):
+        found = ties(noise=noise)
+        for name in found:
+            at: dict[str, object] = {"update": label_of(name), "noise": noise}
+            if name in jump:
+                compare.at_least("largest late change", found[name], 0.2, limit="0.2", at=at)
+            elif name in calm:
+                compare.at_most("change", found[name], 2 * noise, limit="twice the noise", at=at)
+            else:
+                limit = 1e-3 if name == "sce" else 1e-5
+                compare.at_most("change", found[name], limit, limit=f"{limit:g}", at=at)
+    compare.report(
+        ce=percent(found["ce"], 0), mce=percent(found["mce"], 0), sce=percent(found["sce"], 2)
+    )
