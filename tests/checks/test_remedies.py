@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from pu_lib.chapters.remedies import figures
 from pu_lib.chapters.remedies import quantities as remedies
 from pu_lib.chapters.remedies.quantities import Remedy, SampledRemedy, count_after, outcomes
 from pu_lib.updates import UPDATES
@@ -276,3 +277,24 @@ def test_sampled_direct_update_hears_that_the_good_turns_bad(n_runs):
 def test_impossible_remedies_raise(wrong):
     with pytest.raises(ValueError, match=r"unknown update|does not allow"):
         Remedy(**wrong)
+
+
+@pytest.mark.parametrize(("beta", "counts"), [(0.04, (10, 36)), (0.001, (12, 668))])
+def test_normalised_with_the_penalty_by_its_log_odds(beta, counts):
+    """A step changes d by w / cosh(d/2) and by the penalty, whose part is β tanh(d/2)."""
+    for n, count in zip((10, 1000), counts, strict=True):
+        d, steps = 0.0, 0
+        for _ in range(n):
+            d += 1 / math.cosh(d / 2) - beta * math.tanh(d / 2)
+        while d > 1e-11:
+            d -= 1 / math.cosh(d / 2) + beta * math.tanh(d / 2)
+            steps += 1
+        remedy = Remedy(normalised=True, penalty=beta, estimator=True)
+        assert count_after(remedy, n) == steps == count
+
+
+def test_table_has_the_product_of_count_and_regret(monkeypatch):
+    monkeypatch.setattr(remedies, "REMEDIES", {"PG-SM": Remedy()})
+    row = figures.styled_table().loc["PG-SM"]
+    assert row["regret at 1000"] == "5.0e-04"
+    assert row["count × regret"] == f"{1007 * outcomes(Remedy(), [1000])[0].regret:.1e}"

@@ -220,10 +220,19 @@ def normalised_advantages(compare: Recorder, normalised: bool = True, low: float
         compare.at_most("|n'/n - 1|", off, most, limit="25 log(n)/n", at=at)
         off = abs(found.regret * n**2 - 1)
         compare.at_most("|n² regret - 1|", off, most, limit="25 log(n)/n", at=at)
+    for tau, regret in product((0.0, 0.1), (1e-4, 1e-6)):
+        back = count_from(Remedy(normalised=normalised, entropy=tau), 1 - regret)
+        off, most = abs(back * math.sqrt(regret) - 1), 25 * math.sqrt(regret) * -math.log(regret)
+        at = {"bonus": tau, "regret": regret}
+        compare.at_most("|n' √regret - 1|", off, most, limit="25 √regret log(1/regret)", at=at)
     [stays] = outcomes(Remedy(normalised=True, entropy=1.6), [3000])
     compare.at_least("regret at the bonus 1.6", stays.regret, 0.1)
     [known] = outcomes(Remedy(normalised=normalised, entropy=0.1), [3000])
-    compare.report(count=int(known.count), regret=known.regret)
+    sides = {
+        name: int(count_from(remedy, 1 - 1e-4))
+        for name, remedy in (("normalised", Remedy(normalised=True)), ("pg-sm", Remedy()))
+    }
+    compare.report(count=int(known.count), regret=known.regret, **sides)
 
 
 @check(
@@ -254,19 +263,75 @@ def _one_batch(remedy: Remedy, regret: float) -> float:
     return learner.policy()[1]
 
 
-@check("remedies:adam", wrong={"plain gradient steps": {"adam": False}})
-def adam_has_a_plateau(compare: Recorder, adam: bool = True) -> None:
-    """Counts at two step sizes are nearly equal, and far below n; later they are not."""
-    found = []
-    for rate in (0.003, 0.3):
-        count = count_after(Remedy(adam=rate if adam else 0.0), 10_000)
-        found.append(int(count))
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
+
+
+@check(
+    "remedies:adam",
+    wrong={"plain gradient steps": {"adam": False}, "smaller rates": {"times": 0.1}},
+)
+def adam_has_a_plateau(compare: Recorder, adam: bool = True, times: float = 1.0) -> None:
+    """Counts at five step sizes are nearly equal, and below n; later they are not."""
+    plain = count_after(Remedy(), 100)
+    found = {}
+    for rate in RATES:
+        counts = outcomes(Remedy(adam=times * rate if adam else 0.0), (100, 1000, 10_000))
+        found[rate] = [int(x.count) for x in counts]
         at = {"step size": rate}
-        compare.at_most("n' after 10 000 steps", count, 1700, at=at)
-        compare.at_least("n' after 10 000 steps", count, 1300, at=at)
+        compare.at_least("n' after 100 steps", found[rate][0], plain + 1, at=at)
+        for n, count, low, high in (
+            (1000, found[rate][1], 560, 650),
+            (10_000, found[rate][2], 1400, 1650),
+        ):
+            compare.at_least("n' of Adam", count, low, at=at | {"n": n})
+            compare.at_most("n' of Adam", count, high, at=at | {"n": n})
+    small = count_after(Remedy(adam=0.0003), 10_000)
+    compare.at_least("n' at the rate 0.0003", small, 5000, limit="5000")
     long = count_after(Remedy(adam=0.1 if adam else 0.0), 60_000)
     compare.at_least("n' after 60 000 steps", long, 30_000, limit="30 000")
-    compare.report(counts=", ".join(map(str, found)), long=int(long))
+    compare.report(
+        thousand=", ".join(str(x[1]) for x in found.values()),
+        counts=", ".join(str(x[2]) for x in found.values()),
+        small=int(small),
+        long=int(long),
+    )
+
+
+@check(
+    "remedies:together",
+    wrong={
+        "plain gradient steps": {"adam": 0.0},
+        "advantages as they are": {"normalised": False},
+        "one epoch": {"epochs": 1},
+    },
+)
+def all_remedies_together(
+    compare: Recorder, adam: float = 0.01, normalised: bool = True, epochs: int = 10
+) -> None:
+    """Counts after batches, without Adam, and in epochs beside those of Adam alone."""
+    together = Remedy(epochs=epochs, clip=0.2, normalised=normalised, adam=adam, entropy=0.01)
+    found = outcomes(together, (100, 1000, 3000, 10_000))
+    for outcome in found[:3]:
+        compare.at_most("n'", outcome.count, outcome.n - 1, at={"batches": outcome.n})
+    for n, outcome, alone in zip(
+        (100, 1000), found, outcomes(Remedy(adam=0.01), (1000, 10_000)), strict=False
+    ):
+        ratio = epochs * outcome.count / alone.count
+        at = {"batches": n}
+        compare.at_most("n' in epochs / n' of Adam", ratio, 1.2, at=at)
+        compare.at_least("n' in epochs / n' of Adam", ratio, 0.8, at=at)
+    compare.at_most("n' after 1000 batches", found[1].count, 200)
+    compare.at_most("regret after 1000 batches", found[1].regret, 1e-8)
+    without = Remedy(epochs=10, clip=0.2, normalised=True, entropy=0.01)
+    plain = count_after(without, 1000)
+    compare.at_least("n' without Adam", plain, 900)
+    compare.at_least("n' after 10 000 batches", found[3].count, 5000, limit="5000")
+    compare.report(
+        counts=", ".join(str(int(x.count)) for x in found[:3]),
+        regret=found[1].regret,
+        plain=int(plain),
+        late=int(found[3].count),
+    )
 
 
 @check(

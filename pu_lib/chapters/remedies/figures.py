@@ -45,12 +45,15 @@ def draw_counts() -> Figure:
 
 
 def styled_table(three: bool = False) -> pd.DataFrame:
-    """Return the table of counts, and of regrets at the largest n; three actions stop at 100."""
+    """Return the table of counts, and regrets at the largest n; three actions stop at 100."""
     ns = (10, 100) if three else (10, 100, 1000)
     found = pd.DataFrame(table(ns, three=three)).T
-    regrets = found.pop("regret").map(lambda x: f"{x:.1e}" if x > 0 else "< 1e-300")
+    regrets = found.pop("regret")
+    products = regrets * found[f"n = {ns[-1]}"]
     whole = found.astype(int)
-    whole.insert(len(ns), f"regret at {ns[-1]}", regrets)
+    for name, column in (("count × regret", products), (f"regret at {ns[-1]}", regrets)):
+        shown = column.map(lambda x: f"{x:.1e}" if x > 0 else "< 1e-300")
+        whole.insert(len(ns), name, shown)
     return whole
 
 
