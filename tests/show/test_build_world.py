@@ -54,6 +54,17 @@ def test_preset_runs_to_its_end(open_figure: OpenFigure, name: str) -> None:
     assert "95 % of the way from the uniform policy" in caption(page)
 
 
+def test_selected_cell_outside_of_the_next_world_is_given_up(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("button", name="row 3, column 5").click()
+    page.get_by_role("combobox", name="world").select_option("The jumper")
+    assert page.get_by_role("combobox", name="state").input_value() == "0"
+    page.get_by_role("combobox", name="state").select_option("8")
+    page.get_by_role("combobox", name="world").select_option("The trap next to the prize")
+    page.get_by_role("button", name="Play").press("Enter")
+    assert "95 % of the way from the uniform policy" in caption(page)
+
+
 def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
     page.get_by_role("button", name="row 1, column 1: empty").press("ArrowRight")

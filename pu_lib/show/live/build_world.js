@@ -95,6 +95,7 @@ function render({ model, el }) {
     const found = stagesOf(next); // raises what is wrong before anything is replaced
     halt();
     [settings, stages, now] = [next, found, 0];
+    if (place >= next.world[next.world.kind === "grid" ? "pays" : "moves"].length) place = 0;
     lanes = settings.run.updates.map((name) => lane(name, stages, settings.run));
     lanes.forEach((one) => one.go(0));
   }
@@ -545,8 +546,6 @@ function render({ model, el }) {
   function editorAnew() {
     const key = document.activeElement?.getAttribute?.("data-key");
     const { world } = settings;
-    const most = world.kind === "grid" ? world.pays.length : world.moves.length;
-    if (place >= most) place = 0;
     editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
     setting.replaceChildren(...runSettings());
     if (key) [...el.querySelectorAll("[data-key]")].find((node) => node.getAttribute("data-key") === key)?.focus();
