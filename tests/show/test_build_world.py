@@ -65,6 +65,32 @@ def test_selected_cell_outside_of_the_next_world_is_given_up(open_figure: OpenFi
     assert "95 % of the way from the uniform policy" in caption(page)
 
 
+def test_focus_stays_where_it_was(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+
+    def focused() -> str:
+        return page.evaluate(
+            "((node) => (node.closest('label')?.querySelector('span') ?? node.closest('label')"
+            " ?? node).textContent)(document.activeElement)"
+        )
+
+    for name in ("step size", "updates", "rows", "columns"):
+        page.get_by_role("combobox", name=name, exact=True).focus()
+        page.keyboard.press("ArrowDown")
+        assert focused() == name
+    page.get_by_role("button", name="New graph").press("Enter")
+    page.get_by_role("button", name="Add a state").press("Enter")
+    assert focused() == "Add a state"
+    page.get_by_role("combobox", name="state", exact=True).focus()
+    page.keyboard.press("ArrowUp")
+    assert focused() == "state"
+    page.get_by_label("name of the state").fill("start")
+    page.keyboard.press("Tab")
+    page.evaluate("new Promise((done) => setTimeout(done, 50))")
+    assert focused().strip() == "start"  # the check box after the name
+    assert page.get_by_label("name of the state").input_value() == "start"
+
+
 def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
     page.get_by_role("button", name="row 1, column 1: empty").press("ArrowRight")

@@ -282,7 +282,8 @@ function render({ model, el }) {
     }, "An action is added.");
     const field = (label, value, change) => {
       const input = html("input", { type: "text", "aria-label": label, "data-key": label, value });
-      input.addEventListener("change", () => change(input.value.trim()));
+      // later: after Tab the focus has moved on by then
+      input.addEventListener("change", () => setTimeout(() => change(input.value.trim())));
       return input;
     };
     const shrink = (a) => {
@@ -543,12 +544,22 @@ function render({ model, el }) {
   let question_ = null;
   let wasAsked = "";
 
+  // Controls are made anew after a change; the one of the same name gets the focus back.
+  const nameOf = (node) => node.getAttribute("data-key") ?? node.getAttribute("aria-label")
+    ?? (node.closest("label")?.querySelector("span") ?? node.closest("label") ?? node).textContent;
+  const controls = (name) => [...el.querySelectorAll("button, input, select, [data-key]")].filter((node) => nameOf(node) === name);
+  const controlOf = (node) => {
+    if (!node?.matches("button, input, select, [data-key]") || !el.contains(node)) return null;
+    const name = nameOf(node);
+    return { name, index: controls(name).indexOf(node) };
+  };
+
   function editorAnew() {
-    const key = document.activeElement?.getAttribute?.("data-key");
+    const focused = controlOf(document.activeElement);
     const { world } = settings;
     editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
     setting.replaceChildren(...runSettings());
-    if (key) [...el.querySelectorAll("[data-key]")].find((node) => node.getAttribute("data-key") === key)?.focus();
+    if (focused) controls(focused.name)[focused.index]?.focus();
   }
 
   function refresh() {
