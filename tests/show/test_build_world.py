@@ -91,6 +91,28 @@ def test_focus_stays_where_it_was(open_figure: OpenFigure) -> None:
     assert page.get_by_label("name of the state").input_value() == "start"
 
 
+def test_address_that_is_opened_can_be_undone_and_clears_the_message(
+    open_figure: OpenFigure,
+) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    name = address_of(page).partition("#")[2].partition("=")[0]
+    for grid, message in (("zz", "cell “z”"), ("S..G&pay=3*1", "")):
+        page.evaluate("text => { location.hash = text; }", f"{name}=1&grid={grid}")
+        page.evaluate("new Promise((done) => setTimeout(done, 50))")
+        assert message in page.get_by_role("alert").inner_text()
+    assert page.get_by_role("alert").inner_text() == ""
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert "grid=...../...../...../...../S...G" in address_of(page)
+
+
+def test_reward_that_stays_the_same_is_no_change(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("button", name="Step").press("Enter")
+    page.get_by_role("button", name="Flip its sign").press("Enter")
+    assert "then=" not in address_of(page)
+    assert "after the reward changed" not in caption(page)
+
+
 def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
     page.get_by_role("button", name="row 1, column 1: empty").press("ArrowRight")

@@ -130,6 +130,7 @@ function render({ model, el }) {
 
   // A reward at the start is one of the world; later it is a change, and what was learnt is kept.
   function pay(at, reward) {
+    if (reward === payAt(worldNow(), at)) return; // the clocks go on
     if (now === 0) {
       edit(withPay(settings.world, at, reward));
       return;
@@ -604,8 +605,11 @@ function render({ model, el }) {
     words, board, plot, numbers, part("keep", keep, copied));
 
   function open(text) {
+    const before = settings && writeWorld(settings);
     try {
       begin(readWorld(text));
+      trouble.textContent = "";
+      if (before) past.push(before);
     } catch (error) {
       trouble.textContent = error.message;
       if (settings === null) begin(readWorld(presets[0][1]));

@@ -226,26 +226,41 @@ export function normalised(best, performance) {
 // each state has an optimal action as its likeliest (`states`; 0 for terminal states), and until all of them do
 // together (`right`); null if t steps do not reach it.
 export function recovery({ path }, stages, t) {
-  const { from, mdp, best } = stageAt(stages, t);
+  const stage = stageAt(stages, t);
+  const { from } = stage;
+  if (!followed.has(path)) followed.set(path, new WeakMap());
+  if (!followed.get(path).has(stage)) followed.get(path).set(stage, startOf(stage));
+  const found = followed.get(path).get(stage);
+  while (found.next <= t) follow(found, path, stage);
+  const reached = (steps) => (steps !== null && steps <= t - from ? steps : null);
+  return { back: reached(found.back), right: reached(found.right), states: found.states.map(reached), from };
+}
+
+// What is known of a path under a stage: the results above as far as they are followed. A change of
+// rewards makes new stages, so that nothing has to be forgotten.
+const followed = new WeakMap();
+
+function startOf({ from, mdp, best }) {
   const among = best.q.map((row) => {
     const top = Math.max(...row);
     return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
   });
-  const states = mdp.terminal.map((end) => (end ? 0 : null));
-  let [back, right] = [null, null];
-  for (let k = from; k <= t; k += 1) {
-    const { performance, policies } = path[k];
-    if (back === null && normalised(best, performance) >= 0.95) back = k - from;
-    let all = true;
-    policies.forEach((pi, s) => {
-      const most = (wanted) => Math.max(0, ...pi.filter((_, a) => among[s][a] === wanted));
-      const prefers = mdp.terminal[s] || most(true) > most(false) + 1e-12; // equal by rounding is no choice
-      if (prefers) states[s] ??= k - from;
-      else all = false;
-    });
-    if (all) right ??= k - from;
-  }
-  return { back, right, states, from };
+  return { next: from, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)), among };
+}
+
+function follow(found, path, { from, mdp, best }) {
+  const { performance, policies } = path[found.next];
+  const steps = found.next - from;
+  if (normalised(best, performance) >= 0.95) found.back ??= steps;
+  let all = true;
+  policies.forEach((pi, s) => {
+    const most = (wanted) => Math.max(0, ...pi.filter((_, a) => found.among[s][a] === wanted));
+    const prefers = mdp.terminal[s] || most(true) > most(false) + 1e-12; // equal by rounding is no choice
+    if (prefers) found.states[s] ??= steps;
+    else all = false;
+  });
+  if (all) found.right ??= steps;
+  found.next += 1;
 }
 
 // The updates that answer the question of a task: those that are back first, or last.
