@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geometric_weights
-from pu_lib.chapters.function_approximation.quantities import contexts, learn
+from pu_lib.chapters.function_approximation.quantities import ScoreModel, Task, contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.networks.quantities import lengths, level, methods
-from pu_lib.chapters.remedies.quantities import SampledRemedy, sampled_counts
+from pu_lib.chapters.remedies.quantities import SampledRemedy, sampled_median
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.updates import JUDGED, UPDATES
 
@@ -37,6 +37,8 @@ __all__ = [
     "critic",
     "critic_mean",
     "exact",
+    "final_performance",
+    "initial_offset",
     "kept",
     "linear",
     "many",
@@ -98,7 +100,7 @@ def sampled_changing(n: int = 100, change: str = "swap") -> Numbers:
     `pu_lib.chapters.remedies.quantities.CHANGES`. Fewer steps are better.
     """
     return {
-        name: float(np.median(sampled_counts(SampledRemedy(name, exploration=0.05), change, n)))
+        name: sampled_median(SampledRemedy(name, exploration=0.05), change, n)
         for name in ("pg-sm", "di", "ce", "npg")
     }
 
@@ -164,41 +166,43 @@ def back_from(probability: float, weight: float = 1.0) -> Numbers:
     return {name: float(steps_to_half(name, probability, weight)) for name in COMPARED}
 
 
-def linear() -> Numbers:
+def linear(seed: int = 1) -> Numbers:
     """Return the final performance of linear policies on the contexts; the optimum is 1.
 
     The contexts are a contextual bandit, so the values do not depend on the policy (their discount
     is 0), and they are linear in the features. A run has 200 steps, and the values are reversed in
     the first fifty. The result is for the best of `RATES`, except that `di` is fitted before the
     projection and has growing weights. `npg` is fitted, too, with constant weights; the other
-    updates follow the chain rule.
+    updates follow the chain rule. The contexts are drawn with the seed.
     """
-    return _best_performances(0) | {
-        "di": float(
-            fitted_run(
-                contexts(),
-                np.r_[np.full(50, 0.5), geometric_weights(0.5, 1.2, 150)],
-                reversed_steps=50,
-            ).performance[-1]
-        )
-    }
+    task = contexts(seed=seed)
+    weights = np.r_[np.full(50, 0.5), geometric_weights(0.5, 1.2, 150)]
+    fitted = fitted_run(task, weights, reversed_steps=50)
+    return _best_performances(task, 0) | {"di": float(fitted.performance[-1])}
 
 
 def network() -> Numbers:
     """Return the final performance of networks on the contexts, as in `linear` but without `di`."""
-    return _best_performances(1)
+    return _best_performances(contexts(), 1)
 
 
-def _best_performances(model: int) -> Numbers:
+def final_performance(update: str, task: Task, scores: ScoreModel, rate: float) -> float:
+    """Return the final performance of one run of `linear` or `network`."""
+    return float(learn(update, task, scores, 200, rate, 50).performance[-1])
+
+
+def initial_offset(update: str) -> float:
+    """Return the initial score of an action: a policy in escort form cannot start at 0."""
+    return float(UPDATES[update].parametrization == "escort")
+
+
+def _best_performances(task: Task, model: int) -> Numbers:
     """Return the best final performance of each update with linear (0) or neural (1) scores."""
     found = {}
     for name in COMPARED:
-        update = UPDATES[name]
-        if update.parametrization == "direct":
-            continue
-        scores = contexts().models(float(update.parametrization == "escort"))[model]
-        paths = (learn(update, contexts(), scores, 200, rate, 50) for rate in RATES)
-        found[name] = max(float(path.performance[-1]) for path in paths)
+        if UPDATES[name].parametrization != "direct":
+            scores = task.models(initial_offset(name))[model]
+            found[name] = max(final_performance(name, task, scores, rate) for rate in RATES)
     return found
 
 

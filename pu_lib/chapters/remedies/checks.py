@@ -23,6 +23,7 @@ from pu_lib.chapters.remedies.quantities import (
     outcomes,
     penalty_time,
     sampled_counts,
+    sampled_median,
     soft_npg_count,
 )
 from pu_lib.claims.recorder import Recorder, check
@@ -413,8 +414,7 @@ def groups_are_no_faster(
     better = list(CHANGES)[2]
 
     def median(remedy: SampledRemedy, n: int, seed: int, change: str = better) -> float:
-        counts = sampled_counts(remedy, change, n, n_runs=RUNS, most=3 * n, seed=seed)
-        return float(np.median(counts))
+        return sampled_median(remedy, change, n, n_runs=RUNS, most=3 * n, seed=seed)
 
     for group, floor, divided in product((4, 16), (0.0, 0.05), (False, True)):
         remedy = SampledRemedy(
@@ -448,7 +448,7 @@ def medians_with_samples(compare: Recorder, floor: float = 0.0) -> None:
 
     def median(name: str, change: str, exploration: float) -> float:
         remedy = SampledRemedy(name, exploration=exploration)
-        return float(np.median(sampled_counts(remedy, change, 100, n_runs=RUNS)))
+        return sampled_median(remedy, change, 100, n_runs=RUNS)
 
     worse, better = list(CHANGES)[1:]
     for name in ("ce", "di"):

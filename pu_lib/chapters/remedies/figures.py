@@ -10,7 +10,7 @@ from pu_lib.chapters.remedies.quantities import (
     REMEDIES,
     SampledRemedy,
     outcomes,
-    sampled_counts,
+    sampled_median,
     table,
 )
 from pu_lib.show.style import GREY, INK, figure, line, styled
@@ -77,7 +77,6 @@ def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataF
     }
     found = {}
     for label, remedy in rows.items():
-        runs = {c: sampled_counts(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
-        medians = {c: float(pd.Series(x).median()) for c, x in runs.items()}
+        medians = {c: sampled_median(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
         found[label] = {c: f"over {most}" if m > most else f"{m:.0f}" for c, m in medians.items()}
     return pd.DataFrame(found).T

@@ -51,6 +51,7 @@ __all__ = [
     "outcomes",
     "penalty_time",
     "sampled_counts",
+    "sampled_median",
     "sampled_outcomes",
     "soft_npg_count",
     "table",
@@ -522,6 +523,11 @@ def sampled_outcomes(
 def sampled_counts(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> Floats:
     """Return the counts of independent runs; the options are those of `sampled_outcomes`."""
     return sampled_outcomes(remedy, change, n, **options)[1]
+
+
+def sampled_median(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> float:
+    """Return the median of the counts of `sampled_counts`."""
+    return float(np.median(sampled_counts(remedy, change, n, **options)))
 
 
 # The table

@@ -695,21 +695,31 @@ const averaged = ([m, v], slope) => [0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * 
 // until the new best action has one half, Infinity where that is more than `most`.
 export function remedyCurve(set, ns, change, most) {
   const [before, after] = CHANGED[change];
-  const half = set.update === "di" ? 0.5 : 0;
-  const state = { x: half, q: [0, 0], mean: -Math.LN2, first: [0, 0], second: [0, 0], t: 0 };
+  const direct = set.update === "di";
+  const state = { x: direct ? 0.5 : 0, q: [0, 0], mean: -Math.LN2, first: [0, 0], second: [0, 0], t: 0 };
+  return curve(state, ns, change, most, {
+    direct,
+    low: direct ? 0.5 + 1e-12 : 4e-12, // a policy within 1e-12 of one half is there
+    step: (learner, values) => remedyStep(set, learner, values),
+    stuck: ({ x, q }) => direct && set.sampled && !set.exploration && x === 1 && q[0] > q[1] && after[0] === before[0],
+  });
+}
+
+// For each n: the regret of a learner after n steps, and how many steps after the change take its x to
+// `low`; infinity if these are more than `most`, or if the learner is stuck.
+function curve(learner, ns, change, most, { direct, low, step, stuck }) {
+  const [before, after] = CHANGED[change];
   let made = 0;
   return ns.map((n) => {
-    for (; made < n; made += 1) remedyStep(set, state, before);
-    const regret = (before[0] - before[1]) * (set.update === "di" ? 1 - state.x : logistic(-state.x));
-    const now = { ...state };
-    let count = 0;
-    const low = set.update === "di" ? 0.5 + 1e-12 : 4e-12; // a policy within 1e-12 of one half is there
-    while (now.x > low && count <= most) {
-      if (set.update === "di" && set.sampled && !set.exploration && now.x === 1 && now.q[0] > now.q[1] && after[0] === before[0]) return { n, regret, count: Infinity };
-      remedyStep(set, now, after);
-      count += 1;
+    for (; made < n; made += 1) step(learner, before);
+    const regret = (before[0] - before[1]) * (direct ? 1 - learner.x : logistic(-learner.x));
+    const now = { ...learner };
+    for (let count = 0; count <= most; count += 1) {
+      if (now.x <= low) return { n, regret, count };
+      if (stuck(now)) break;
+      step(now, after);
     }
-    return { n, regret, count: count > most ? Infinity : count };
+    return { n, regret, count: Infinity };
   });
 }
 
@@ -753,21 +763,14 @@ function sampledStep({ update, group, exploration, entropy, decay, normalised },
 export function sampledCurve(given, ns, change, most, seed) {
   const set = { critic: 0.1, exploration: 0, entropy: 0, decay: 0, normalised: false, ...given };
   const rates = Array.from({ length: set.group + 1 }, (_, k) => 1 - (1 - set.critic) ** k);
-  const [before, after] = CHANGED[change];
+  const [, after] = CHANGED[change];
   const direct = set.update === "di";
   const half = direct ? 0.5 : 0;
-  const learner = { x: half, q0: 0, q1: 0, state: seed >>> 0 };
-  let made = 0;
-  return ns.map((n) => {
-    for (; made < n; made += 1) sampledStep(set, learner, ...before, rates);
-    const regret = (before[0] - before[1]) * (direct ? 1 - learner.x : logistic(-learner.x));
-    const now = { ...learner };
-    for (let count = 0; count <= most; count += 1) {
-      if (now.x <= half) return { n, regret, count };
-      if (direct && !set.exploration && now.x === 1 && Math.min(now.q0, after[0]) >= now.q1) break; // only the first action is heard
-      sampledStep(set, now, ...after, rates);
-    }
-    return { n, regret, count: Infinity };
+  return curve({ x: half, q0: 0, q1: 0, state: seed >>> 0 }, ns, change, most, {
+    direct,
+    low: half,
+    step: (learner, [good, bad]) => sampledStep(set, learner, good, bad, rates),
+    stuck: ({ x, q0, q1 }) => direct && !set.exploration && x === 1 && Math.min(q0, after[0]) >= q1, // only the first action is heard
   });
 }
 
