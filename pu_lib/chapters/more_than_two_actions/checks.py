@@ -17,6 +17,7 @@ from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.more_than_two_actions.quantities import (
     HISTORIES,
     SAMPLES,
+    SquareTransfer,
     Variant,
     adversary,
     adversary_bound,
@@ -35,6 +36,8 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
     rotation_share,
     step_bound,
     sums,
+    transfer_bound,
+    transfer_rise,
     where_the_mean_step_ends,
 )
 from pu_lib.chapters.updates.exact_steps import direction
@@ -231,7 +234,7 @@ def sce_forgets(compare: Recorder, update: str = "sce") -> None:
     compare.report(most=max(found))
 
 
-# What cannot be had
+# The sign condition
 
 SAFE: dict[str, Update] = {
     "MCE": as_update("mce"),
@@ -267,6 +270,136 @@ def safe_updates_that_escape_remember(compare: Recorder, update: Update | None =
             bound = adversary_bound(n, n_actions, least, most)
             compare.at_least("n'", float(found), bound, at=at)
     compare.report(**{"count of MCE": adversary("mce", 400, 3, 0.1)[0]})
+
+
+def transfer_states() -> Iterator[tuple[Floats, Floats, float]]:
+    """Yield random parameters, values and weights of 3 to 7 actions, with ties in every third."""
+    rng = np.random.default_rng(7)
+    for draw in range(1000):
+        n_actions = int(rng.integers(3, 8))
+        theta = rng.normal(size=n_actions) * rng.choice([0.3, 1.0, 5.0, 15.0])
+        q = rng.integers(0, 3, n_actions) / 2 if draw % 3 == 0 else rng.random(n_actions)
+        yield theta, q, float(10 ** rng.uniform(-2, math.log10(20)))
+
+
+@check(
+    "more:outside-sign-condition",
+    wrong={
+        "a constant in place of π(b) in the factor": {"update": SquareTransfer(power=1)},
+        "without the cap": {"update": SquareTransfer(capped=False)},
+        "SCE in its place": {"update": as_update("sce")},
+        "bound without the logarithm": {"logarithm": False},
+    },
+)
+def a_monotone_update_forgets(
+    compare: Recorder, update: Update | None = None, logarithm: bool = True
+) -> None:
+    """The transfer of squares is monotone, bounded, escapes and forgets, and breaks the condition.
+
+    The inequalities of one step are compared in floats; balls have the sign of the gain and the
+    step by the formula of the page.
+    """
+    chosen = update or SquareTransfer()
+    balls = 0
+    for draw, (theta, q, weight) in enumerate(transfer_states()):
+        at: dict[str, Any] = {"draw": draw}
+        best, pi = int(q.argmax()), softmax(theta)
+        moved = chosen.step(theta, q, weight) - theta
+        _compare_transfer(compare, pi, moved, best, weight, at)
+        gain = float(softmax(theta + moved) @ (q - pi @ q))
+        compare.at_least("gain in floats", gain, -1e-14, limit="0, up to rounding", at=at)
+        if draw >= 200 or np.ptp(q) == 0:
+            continue
+        balls += 1
+        with precision(1000):
+            steps, exact_gain, growth = _transfer_in_balls(theta, q, best, weight)
+            compare.true("gain in balls is positive", exact_gain > 0, at=at)
+            compare.at_most("growth of 1/π in balls", growth, 1.0, limit="e^w - 1", at=at)
+            off = max(abs(float(x - arb(y))) for x, y in zip(steps, moved.tolist(), strict=True))
+        size = 1 + weight + float(np.abs(theta).max())
+        compare.at_most("error of the step", off / size, 1e-12, limit="rounding", at=at)
+    theta, q = np.log([1 / 8, 5 / 8, 1 / 4]), np.array([1.0, 0.9, 0.0])
+    moved = chosen.step(theta, q, 1.0) - theta
+    compare.true("lowers an action above average more than one below", moved[1] < moved[2])
+    found = _compare_transfer_counts(compare, chosen, logarithm)
+    for name, mdp in instances().items():
+        path = run(mdp, chosen, 150, 1.0, "uniform")
+        gaps, at = np.max(structure(mdp).v - path.v, axis=1), {"MDP": name}
+        end = float(gaps[-1] / gaps[0])
+        compare.at_most("gap at the end over the first", end, 0.1, limit="0.1", at=at)
+        fall, size = float(np.diff(path.v, axis=0).min()), float(np.ptp(path.v))
+        room = -ROUNDING * (1 + size)
+        compare.at_least("change of a value", fall, room, limit="0, up to rounding", at=at)
+        lost = float(np.log(softmax(path.theta[-1]) / softmax(path.theta[0])).min())
+        compare.at_least("log of probability over the first one", lost, -150.0, limit="-W", at=at)
+    compare.report(balls=balls, **found)
+
+
+def _compare_transfer(
+    compare: Recorder, pi: Floats, moved: Floats, best: int, weight: float, at: dict[str, Any]
+) -> None:
+    """Compare one step with the inequalities of the theorem on the transfer of squares."""
+    room, others = 1e-9 * (1 + weight), np.delete(moved, best)
+    rise = float(moved[best])
+    compare.at_least("rise of the greedy action", rise, -room, limit="0", at=at)
+    compare.at_most("rise of the greedy action", rise, weight + room, limit="w", at=at)
+    compare.at_most("rise of the others", float(others.max()), room, limit="0", at=at)
+    compare.at_most("fall of the others", -float(others.min()), weight + room, limit="w", at=at)
+    if pi[best] <= 0.5:
+        least = transfer_rise(len(pi), weight)
+        compare.at_least(
+            "rise over the rest", float(rise - others.max()), least - room, limit="κ", at=at
+        )
+    growth = float((np.expm1(-moved) - pi * math.expm1(weight)).max())
+    room *= math.exp(weight)
+    compare.at_most("π times the growth of 1/π, minus π (e^w - 1)", growth, room, limit="0", at=at)
+
+
+def _transfer_in_balls(
+    theta: Floats, q: Floats, best: int, weight: float
+) -> tuple[list[arb], arb, float]:
+    """Return the step, the gain and the growth of 1/π over e^w - 1, by the page's formula."""
+    w, raw = arb(weight), [arb(x).exp() for x in theta.tolist()]
+    total = sum(raw, arb(0))
+    pi = [x / total for x in raw]
+    squares = sum((p * p for a, p in enumerate(pi) if a != best), arb(0))
+    alpha = (1 - (-w).exp()).min(pi[best] * (w.exp() - 1) / squares)
+    new = [p + alpha * squares if a == best else p - alpha * p * p for a, p in enumerate(pi)]
+    gain = sum(((x - p) * arb(y) for x, p, y in zip(new, pi, q.tolist(), strict=True)), arb(0))
+    growth = max(float((1 / x - 1 / p) / (w.exp() - 1)) for x, p in zip(new, pi, strict=True))
+    return [(x / p).log() for x, p in zip(new, pi, strict=True)], gain, growth
+
+
+def _compare_transfer_counts(
+    compare: Recorder, update: Update, logarithm: bool
+) -> dict[str, int | str]:
+    """Compare counts with the bound of the theorem, and those of the adversary with both bounds."""
+
+    def bound(n: int, n_actions: int, weight: float) -> float:
+        rise = transfer_rise(n_actions, weight)
+        return float(transfer_bound(n, n_actions, weight, rise) if logarithm else 1 + 1 / rise)
+
+    found: dict[str, int | str] = {}
+    for n_actions, weight, n in ((3, 0.1, 4000), (3, 1.0, 400), (5, 1.0, 400)):
+        steps, _, _ = adversary(update, n, n_actions, weight)
+        at: dict[str, Any] = {
+            "actions": n_actions,
+            "weight": weight,
+            "n": n,
+            "history": "adversary",
+        }
+        compare.at_most("n'", float(steps), bound(n, n_actions, weight), at=at)
+        refuted = adversary_bound(n, n_actions, transfer_rise(n_actions, weight), 2 * weight)
+        limit = "the lower bound under the sign condition"
+        compare.at_most("n' against the adversary", float(steps), refuted, limit=limit, at=at)
+        if n == 4000:
+            found = {"adversary": steps, "lower bound": f"{refuted:.0f}"}
+    most = 0
+    for at, history, n, weight in all_histories():
+        steps = count(update, history, n, weight)
+        most = max(most, steps)
+        compare.at_most("n'", float(steps), bound(n, at["actions"], weight), at=at)
+    return {"most": most, **found}
 
 
 # SCE
@@ -529,6 +662,7 @@ ROWS: dict[str, Update] = {
     "unbalanced": Variant(kind="unbalanced"),
     "balanced": Variant(kind="balanced"),
     "renormalised": Variant(kind="renormalised"),
+    "transfer": SquareTransfer(),
 }
 """The updates in the table of variants."""
 
@@ -539,6 +673,7 @@ TABLE: dict[str, tuple[int, ...]] = {
     "unbalanced": (5, 70, 5, 6, 79),
     "balanced": (4, 5, 203, 2005, 26),
     "renormalised": (5, 5, 4, 5, 209),
+    "transfer": (6, 6, 4, 7, 27),
 }
 """The counts of the table on the page, in the columns of `measured`."""
 

@@ -19,6 +19,15 @@ raise the greedy action by :math:`u` and lower :math:`b\in N` by :math:`y\,\pi(b
 - `unbalanced`: :math:`u = w m`, :math:`y = w`;
 - `balanced`: :math:`u = w\,\pi(N)`, :math:`y = w`;
 - `renormalised`: :math:`u = w m`, :math:`y = u/\pi(N)`.
+
+**A monotone update without the sign condition.** `SquareTransfer` moves probability to the greedy
+action g from each other action b, in proportion to :math:`\pi(b)^2`. With
+:math:`s = \sum_{b\ne g}\pi(b)^2` and
+:math:`\alpha = \min\{1-e^{-w}, \pi(g)(e^w-1)/s\}` the new policy is
+
+.. math:: \pi'(b) = \pi(b)\,(1-\alpha\,\pi(b)), \qquad \pi'(g) = \pi(g) + \alpha s.
+
+As :math:`1/\pi(a)` grows by at most :math:`e^w-1` in a step, it forgets as CE does.
 """
 
 from __future__ import annotations
@@ -36,18 +45,19 @@ from scipy.optimize import brentq, minimize_scalar
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.exact_steps import direction
-from pu_lib.claims.formulas import ceil, formula, log
+from pu_lib.claims.formulas import ceil, exp, formula, log
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.exact import precision
 from pu_lib.interface import Update
 from pu_lib.parametrizations import below_average, softmax, unchecked_greedy_mask, unchecked_softmax
 from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach
-from pu_lib.updates import MaskedCrossEntropy, as_update
+from pu_lib.updates import CrossEntropy, MaskedCrossEntropy, as_update
 
 __all__ = [
     "HISTORIES",
     "SAMPLES",
+    "SquareTransfer",
     "Variant",
     "adversary",
     "adversary_bound",
@@ -66,6 +76,8 @@ __all__ = [
     "rotation_share",
     "step_bound",
     "sums",
+    "transfer_bound",
+    "transfer_rise",
     "where_the_mean_step_ends",
 ]
 
@@ -114,7 +126,7 @@ def return_bound(n_actions: Any, w: Any, spread: Any) -> Any:
 
 @formula
 def adversary_bound(n: Any, n_actions: Any, least: Any, most: Any) -> Any:
-    """Return the lower bound on the count of an update that is safe and escapes quickly.
+    """Return the lower bound on the count under the sign condition, if the escape is quick.
 
     One step raises the greedy action over actions below average by at least `least`, if its
     probability is at most one half, and changes no difference of parameters by more than `most`.
@@ -130,6 +142,18 @@ def escape_bound(odds: Any, n_actions: Any, w: Any, gap: Any, spread: Any) -> An
     and `spread` is the range of the values.
     """
     return ceil(2 / w * log(odds)) + (n_actions - 2) * (1 + 2 * spread / (w * gap))
+
+
+@formula
+def transfer_rise(n_actions: Any, w: Any) -> Any:
+    """Return the least rise of the greedy parameter under `SquareTransfer`, up to one half."""
+    return log(1 + (1 - exp(-w)) / (2 * (n_actions - 1)))
+
+
+@formula
+def transfer_bound(n: Any, n_actions: Any, w: Any, rise: Any) -> Any:
+    """Return the upper bound on the count of `SquareTransfer` after n steps."""
+    return ceil(log(n_actions - 1 + n * (exp(w) - 1)) / rise)
 
 
 def range_constant(n_actions: int, w: float) -> float:
@@ -284,7 +308,7 @@ def pair_range(n_actions: int, n: int, weight: float = 1.0) -> Floats:
     return np.array(path)
 
 
-# What cannot be had
+# The sign condition
 
 
 def adversary(
@@ -397,3 +421,35 @@ class Variant(MaskedCrossEntropy):
             shares = unchecked_softmax(np.where(some, theta, -np.inf))
             loss = raised * np.where(lowered, shares, 0.0)
         return np.asarray(theta + weight * self._moving(mask, np.where(mask, raised, -loss)))
+
+
+@dataclass(frozen=True)
+class SquareTransfer(CrossEntropy):
+    """The monotone update without the sign condition, see the module.
+
+    `power` and `capped` are for wrong variants: the other actions lose in proportion to this power
+    of their probability, and `capped` limits the rise of the greedy parameter to the weight.
+    """
+
+    name = "square-transfer"
+    title = "transfer in proportion to squared probabilities"
+    label = "transfer"
+    power: int = 2
+    capped: bool = True
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
+        """Return the new parameters."""
+        mask = unchecked_greedy_mask(q, self.ties, rng)
+        shifted = theta - theta.max(axis=-1, keepdims=True)
+        logs = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        greedy = np.where(mask, logs, -np.inf).max(axis=-1, keepdims=True)
+        share, most = -np.expm1(-weight), np.expm1(weight)
+        with np.errstate(over="ignore"):  # the gain over the greedy probability, before the cap
+            gains = np.where(mask, 0.0, np.exp(self.power * logs - greedy))
+            gain = share * gains.sum(axis=-1, keepdims=True)
+        cap = np.minimum(1.0, most / np.maximum(gain, np.finfo(float).tiny))
+        cap = cap if self.capped else np.ones_like(cap)
+        with np.errstate(divide="ignore"):  # a loss that rounds to the whole probability
+            lost = np.maximum(np.log1p(-cap * share * np.exp((self.power - 1) * logs)), -weight)
+        raised = np.log1p(np.minimum(gain, most) if self.capped else gain)
+        return np.asarray(theta + self._moving(mask, np.where(mask, raised, lost)))
