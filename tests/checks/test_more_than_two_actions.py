@@ -211,3 +211,18 @@ def test_mce_grows_with_every_change_of_its_mind():
     alone = [[1.0, 0.0, 0.0]]
     counts = [more.count("mce", history, 400) for history in (alone, turns(3, 2))]
     assert counts[0] <= 6 < 100 < counts[1]
+
+
+def test_constant_of_the_lower_bound_by_hand():
+    """K = 2: 2c = 1; K = 3: 2c = 2 for both pairs; K = 4: the largest is 4."""
+    assert more.pair_constant(2, 1.0) == pytest.approx(math.log(1 + math.e))
+    assert more.pair_constant(3, 2.0) == pytest.approx(math.log(1 + math.exp(2)))
+    assert more.pair_constant(4, 0.5) == pytest.approx(math.log(1 + 8 * math.exp(4)))
+    assert more.pair_floor(9, 3, 1.0) == pytest.approx(2 * (math.log(10) - 1))
+
+
+def test_balanced_variant_returns_slowly_while_another_action_keeps_a_high_value():
+    balanced, final = ROWS["balanced"], [0.9, 0.0, 1.0]
+    assert [more.count(balanced, TWO, n, final=final) for n in (100, 1000)] == [341, 4923]
+    assert [more.count("sce", TWO, n, final=final) for n in (100, 1000)] == [10, 9]
+    assert more.count(balanced, TWO, 1000) == 4

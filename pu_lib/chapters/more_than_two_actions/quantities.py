@@ -68,6 +68,8 @@ __all__ = [
     "exact_count",
     "largest_change",
     "mce_share",
+    "pair_constant",
+    "pair_floor",
     "pair_range",
     "range_bound",
     "range_constant",
@@ -119,6 +121,12 @@ def range_bound(n: Any, n_actions: Any, constant: Any) -> Any:
 
 
 @formula
+def pair_floor(rounds: Any, n_actions: Any, constant: Any) -> Any:
+    """Return the lower bound on the range after rounds in which neighbouring pairs take turns."""
+    return (n_actions - 1) * (log(rounds + 1) - constant)
+
+
+@formula
 def return_bound(n_actions: Any, w: Any, spread: Any) -> Any:
     """Return the upper bound on CE's count from parameters with a given range."""
     return 1 + 2 / w * (log(n_actions) + spread)
@@ -162,6 +170,12 @@ def range_constant(n_actions: int, w: float) -> float:
     return max(0.0, 2 * w + math.log(4 * largest / (n_actions - 1)))
 
 
+def pair_constant(n_actions: int, w: float) -> float:
+    r"""Return :math:`B' = \max_m \log(1 + \frac{2c_m}{w} e^{2c_m})`, :math:`2c_m = m(|A|-m)`."""
+    twice = [m * (n_actions - m) for m in range(1, n_actions)]
+    return max(math.log1p(c / w * math.exp(c)) for c in twice)
+
+
 def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
     """Return the bound min(w, C e^-h) on what one step adds to a sum of the largest parameters."""
     largest = w * max(n_actions - 1, math.exp(w))
@@ -190,12 +204,16 @@ def deficit(
 
 
 def count(
-    update: str | Update, history: Sequence[Sequence[float]], n: int, weight: float = 1.0
+    update: str | Update,
+    history: Sequence[Sequence[float]],
+    n: int,
+    weight: float = 1.0,
+    final: Sequence[float] | None = None,
 ) -> int:
     """Return the steps until the last action has the uniform probability, after n steps.
 
-    `history` has the values of one period, with shape (period, n_actions). Afterwards the last
-    action has value 1 and all others have value 0.
+    `history` has the values of one period, with shape (period, n_actions). `final` has the values
+    afterwards; the last should be the largest. By default it is 1 and all others are 0.
 
     Raises
     ------
@@ -206,13 +224,15 @@ def count(
     theta = (
         follow(chosen, _rows(history, n), weight, n)[-1] if n else chosen.initial(1, n_actions)[0]
     )
-    return _return(chosen, theta, weight)
+    return _return(chosen, theta, weight, final)
 
 
-def _return(update: Update, theta: Floats, weight: float) -> int:
+def _return(
+    update: Update, theta: Floats, weight: float, final: Sequence[float] | None = None
+) -> int:
     """Return the steps until the last action has the uniform probability."""
     n_actions, done, chunk = len(theta), 0, 16
-    last = np.eye(n_actions)[-1]
+    last = np.eye(n_actions)[-1] if final is None else np.array(final)
     while done <= MAX_STEPS:
         path = follow(update, last, weight, chunk, theta)
         there = np.flatnonzero(update.policy(path)[:, -1] >= 1.0 / n_actions - TIE)
