@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pu_lib.chapters.more_than_two_actions import quantities as more
-from pu_lib.chapters.more_than_two_actions.checks import ROWS, THREE, TWO, turns
+from pu_lib.chapters.more_than_two_actions.checks import ENDS, ROWS, THREE, TWO, turns
 from pu_lib.trajectories import follow
 from pu_lib.updates import softmax
 
@@ -226,3 +226,12 @@ def test_balanced_variant_returns_slowly_while_another_action_keeps_a_high_value
     assert [more.count(balanced, TWO, n, final=final) for n in (100, 1000)] == [341, 4923]
     assert [more.count("sce", TWO, n, final=final) for n in (100, 1000)] == [10, 9]
     assert more.count(balanced, TWO, 1000) == 4
+
+
+def test_mean_step_of_sce_vanishes_exactly():
+    """By hand: 3/20 = 19/20 p3, and 1/20 p2/(p1 + p2) + 1/5 = 19/20 p1 with p1 + p2 = 16/19."""
+    p1, p2, p3 = ENDS["sce"]
+    assert Fraction(19, 20) * p3 == Fraction(3, 20)
+    assert Fraction(1, 20) * p2 / (p1 + p2) + Fraction(1, 5) == Fraction(19, 20) * p1
+    assert more.exact_mean_step(True, ENDS["sce"]) == [0, 0, 0]
+    assert more.exact_mean_step(False, ENDS["sce"]) != [0, 0, 0]

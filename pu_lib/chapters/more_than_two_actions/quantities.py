@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import cycle, islice
 from typing import Any, Literal, get_args
 
@@ -66,6 +67,7 @@ __all__ = [
     "deficit",
     "escape_bound",
     "exact_count",
+    "exact_mean_step",
     "largest_change",
     "mce_share",
     "pair_constant",
@@ -382,6 +384,23 @@ def where_the_mean_step_ends(
         change = chances @ (chosen.step(np.tile(theta, (len(values), 1)), values, weight) - theta)
         theta = theta + change
     return theta, float(np.abs(change).max()) / weight
+
+
+def exact_mean_step(masked: bool, policy: Sequence[Fraction]) -> list[Fraction]:
+    """Return the mean step of CE or, if `masked`, of SCE with `SAMPLES`, for a unit weight.
+
+    The formulas are written out for fractions and share no code with the updates.
+    """
+    total = [Fraction(0)] * len(policy)
+    for values, chance in SAMPLES.items():
+        q, p = [Fraction(x) for x in values], Fraction(str(chance))
+        mean = sum((x * y for x, y in zip(policy, q, strict=True)), Fraction(0))
+        best = max(range(len(q)), key=lambda a: q[a])
+        kept = [a for a in range(len(q)) if a == best or not masked or q[a] < mean]
+        size = sum((policy[a] for a in kept), Fraction(0))
+        for a in kept:
+            total[a] += p * ((a == best) - policy[a] / size)
+    return total
 
 
 def rate_run(update: str | Update, cycles: int = 4) -> list[tuple[int, float]]:
