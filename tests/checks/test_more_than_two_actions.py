@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pu_lib.chapters.more_than_two_actions import quantities as more
-from pu_lib.chapters.more_than_two_actions.checks import ROWS, THREE, TWO, turns
+from pu_lib.chapters.more_than_two_actions.checks import ENDS, ROWS, THREE, TWO, turns
+from pu_lib.trajectories import follow
 from pu_lib.updates import softmax
 
 NAMES = tuple(ROWS)
@@ -40,6 +41,7 @@ ADVANTAGES = {
     "unbalanced": (7.854206054464454394413e-7, 0.0827666351646711805424),
     "balanced": (2.060733533498706965745e-9, 0.05010527366986691024583),
     "renormalised": (2.918864281414562874895e-5, 0.1504947832565668078615),
+    "transfer": (7.800280759846534113953e-7, 0.04814151674561980185277),
 }
 
 
@@ -64,6 +66,7 @@ def test_advantage_of_one_step(name):
         ("balanced", 4, 6.800831248098706674616),
         ("renormalised", 4, 5.815596070484134206898),
         ("SCE", 5, 6.352719450734006283984),
+        ("transfer", 4, 4.397864166197024839447),
     ],
 )
 def test_two_hundred_updates_with_two_best_actions(name, count, deficit):
@@ -154,6 +157,50 @@ def test_mean_steps_of_ce_end_at_the_probabilities_of_the_best_sample():
     assert size < 1e-12
 
 
+def test_transfer_by_hand():
+    """w = log 2, so that alpha is at most 1/2 and e^w - 1 = 1; the cap applies at a rare action."""
+    transfer, w = more.SquareTransfer(), math.log(2)
+    new = transfer.policy(transfer.step(np.log([1 / 2, 1 / 4, 1 / 4]), [1.0, 0.5, 0.0], w))
+    np.testing.assert_allclose(new, [9 / 16, 7 / 32, 7 / 32], rtol=1e-14)
+    new = transfer.policy(transfer.step(np.log([1 / 10, 9 / 10]), [1.0, 0.0], w))
+    np.testing.assert_allclose(new, [2 / 10, 8 / 10], rtol=1e-14)
+    assert more.transfer_rise(3, w) == pytest.approx(math.log(9 / 8))
+    assert more.transfer_bound(100, 3, w, math.log(9 / 8)) == math.ceil(
+        math.log(102) / math.log(9 / 8)
+    )
+
+
+@pytest.mark.parametrize(
+    ("theta", "best", "expected"),
+    [
+        ([800.0, 0.0, -800.0], 2, [800.0, 0.0, -750.0]),
+        ([0.0, 0.0, 800.0], 2, [0.0, 0.0, 800.0]),
+        ([2.0, 0.0, 1.0], 1, [2.0, 0.0, 1.0]),
+    ],
+)
+def test_transfer_at_the_limits_of_floats(theta, best, expected):
+    weight = 50.0 if max(theta) == 800 else 0.0
+    new = more.SquareTransfer().step(theta, np.eye(3)[best], weight)
+    assert new.tolist() == pytest.approx(expected, rel=1e-15)
+
+
+def test_transfer_needs_the_square():
+    """With the probability itself in place of its square the count grows like n."""
+    plain = more.SquareTransfer(power=1)
+    counts = [more.count(plain, TWO, n) for n in (20, 40, 80)]
+    assert counts[2] > 1.8 * counts[1] > 3 * counts[0] > 30
+    assert more.count(more.SquareTransfer(), TWO, 80) <= 4
+
+
+@pytest.mark.parametrize(("n_actions", "weight"), [(3, 1.0), (5, 0.5)])
+def test_transfer_is_slower_than_ce_near_the_end(n_actions, weight):
+    n, q = 2000, np.eye(n_actions)[0]
+    limits = [(n_actions - 1) / (1 - math.exp(-weight)), (n_actions - 1) / (n_actions * weight)]
+    for update, limit in zip((more.SquareTransfer(), "ce"), limits, strict=True):
+        rest = softmax(follow(update, q, weight, n)[-1])[1:].sum()
+        assert rest * n == pytest.approx(limit, rel=0.03)
+
+
 def test_unknown_variant_raises():
     with pytest.raises(ValueError, match="kind: expected one of"):
         more.Variant(kind="other")  # type: ignore[arg-type]
@@ -164,3 +211,27 @@ def test_mce_grows_with_every_change_of_its_mind():
     alone = [[1.0, 0.0, 0.0]]
     counts = [more.count("mce", history, 400) for history in (alone, turns(3, 2))]
     assert counts[0] <= 6 < 100 < counts[1]
+
+
+def test_constant_of_the_lower_bound_by_hand():
+    """K = 2: 2c = 1; K = 3: 2c = 2 for both pairs; K = 4: the largest is 4."""
+    assert more.pair_constant(2, 1.0) == pytest.approx(math.log(1 + math.e))
+    assert more.pair_constant(3, 2.0) == pytest.approx(math.log(1 + math.exp(2)))
+    assert more.pair_constant(4, 0.5) == pytest.approx(math.log(1 + 8 * math.exp(4)))
+    assert more.pair_floor(9, 3, 1.0) == pytest.approx(2 * (math.log(10) - 1))
+
+
+def test_balanced_variant_returns_slowly_while_another_action_keeps_a_high_value():
+    balanced, final = ROWS["balanced"], [0.9, 0.0, 1.0]
+    assert [more.count(balanced, TWO, n, final=final) for n in (100, 1000)] == [341, 4923]
+    assert [more.count("sce", TWO, n, final=final) for n in (100, 1000)] == [10, 9]
+    assert more.count(balanced, TWO, 1000) == 4
+
+
+def test_mean_step_of_sce_vanishes_exactly():
+    """By hand: 3/20 = 19/20 p3, and 1/20 p2/(p1 + p2) + 1/5 = 19/20 p1 with p1 + p2 = 16/19."""
+    p1, p2, p3 = ENDS["sce"]
+    assert Fraction(19, 20) * p3 == Fraction(3, 20)
+    assert Fraction(1, 20) * p2 / (p1 + p2) + Fraction(1, 5) == Fraction(19, 20) * p1
+    assert more.exact_mean_step(True, ENDS["sce"]) == [0, 0, 0]
+    assert more.exact_mean_step(False, ENDS["sce"]) != [0, 0, 0]

@@ -19,6 +19,15 @@ raise the greedy action by :math:`u` and lower :math:`b\in N` by :math:`y\,\pi(b
 - `unbalanced`: :math:`u = w m`, :math:`y = w`;
 - `balanced`: :math:`u = w\,\pi(N)`, :math:`y = w`;
 - `renormalised`: :math:`u = w m`, :math:`y = u/\pi(N)`.
+
+**A monotone update without the sign condition.** `SquareTransfer` moves probability to the greedy
+action g from each other action b, in proportion to :math:`\pi(b)^2`. With
+:math:`s = \sum_{b\ne g}\pi(b)^2` and
+:math:`\alpha = \min\{1-e^{-w}, \pi(g)(e^w-1)/s\}` the new policy is
+
+.. math:: \pi'(b) = \pi(b)\,(1-\alpha\,\pi(b)), \qquad \pi'(g) = \pi(g) + \alpha s.
+
+As :math:`1/\pi(a)` grows by at most :math:`e^w-1` in a step, it forgets as CE does.
 """
 
 from __future__ import annotations
@@ -26,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import cycle, islice
 from typing import Any, Literal, get_args
 
@@ -36,18 +46,19 @@ from scipy.optimize import brentq, minimize_scalar
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.exact_steps import direction
-from pu_lib.claims.formulas import ceil, formula, log
+from pu_lib.claims.formulas import ceil, exp, formula, log
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.exact import precision
 from pu_lib.interface import Update
 from pu_lib.parametrizations import below_average, softmax, unchecked_greedy_mask, unchecked_softmax
 from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach
-from pu_lib.updates import MaskedCrossEntropy, as_update
+from pu_lib.updates import CrossEntropy, MaskedCrossEntropy, as_update
 
 __all__ = [
     "HISTORIES",
     "SAMPLES",
+    "SquareTransfer",
     "Variant",
     "adversary",
     "adversary_bound",
@@ -56,8 +67,11 @@ __all__ = [
     "deficit",
     "escape_bound",
     "exact_count",
+    "exact_mean_step",
     "largest_change",
     "mce_share",
+    "pair_constant",
+    "pair_floor",
     "pair_range",
     "range_bound",
     "range_constant",
@@ -66,6 +80,8 @@ __all__ = [
     "rotation_share",
     "step_bound",
     "sums",
+    "transfer_bound",
+    "transfer_rise",
     "where_the_mean_step_ends",
 ]
 
@@ -107,6 +123,12 @@ def range_bound(n: Any, n_actions: Any, constant: Any) -> Any:
 
 
 @formula
+def pair_floor(rounds: Any, n_actions: Any, constant: Any) -> Any:
+    """Return the lower bound on the range after rounds in which neighbouring pairs take turns."""
+    return (n_actions - 1) * (log(rounds + 1) - constant)
+
+
+@formula
 def return_bound(n_actions: Any, w: Any, spread: Any) -> Any:
     """Return the upper bound on CE's count from parameters with a given range."""
     return 1 + 2 / w * (log(n_actions) + spread)
@@ -114,7 +136,7 @@ def return_bound(n_actions: Any, w: Any, spread: Any) -> Any:
 
 @formula
 def adversary_bound(n: Any, n_actions: Any, least: Any, most: Any) -> Any:
-    """Return the lower bound on the count of an update that is safe and escapes quickly.
+    """Return the lower bound on the count under the sign condition, if the escape is quick.
 
     One step raises the greedy action over actions below average by at least `least`, if its
     probability is at most one half, and changes no difference of parameters by more than `most`.
@@ -132,10 +154,28 @@ def escape_bound(odds: Any, n_actions: Any, w: Any, gap: Any, spread: Any) -> An
     return ceil(2 / w * log(odds)) + (n_actions - 2) * (1 + 2 * spread / (w * gap))
 
 
+@formula
+def transfer_rise(n_actions: Any, w: Any) -> Any:
+    """Return the least rise of the greedy parameter under `SquareTransfer`, up to one half."""
+    return log(1 + (1 - exp(-w)) / (2 * (n_actions - 1)))
+
+
+@formula
+def transfer_bound(n: Any, n_actions: Any, w: Any, rise: Any) -> Any:
+    """Return the upper bound on the count of `SquareTransfer` after n steps."""
+    return ceil(log(n_actions - 1 + n * (exp(w) - 1)) / rise)
+
+
 def range_constant(n_actions: int, w: float) -> float:
     r"""Return :math:`B = \max\{0, 2w + \log(4C/(|A|-1))\}` of the bound on the range."""
     largest = w * max(n_actions - 1, math.exp(w))
     return max(0.0, 2 * w + math.log(4 * largest / (n_actions - 1)))
+
+
+def pair_constant(n_actions: int, w: float) -> float:
+    r"""Return :math:`B' = \max_m \log(1 + \frac{2c_m}{w} e^{2c_m})`, :math:`2c_m = m(|A|-m)`."""
+    twice = [m * (n_actions - m) for m in range(1, n_actions)]
+    return max(math.log1p(c / w * math.exp(c)) for c in twice)
 
 
 def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
@@ -166,12 +206,16 @@ def deficit(
 
 
 def count(
-    update: str | Update, history: Sequence[Sequence[float]], n: int, weight: float = 1.0
+    update: str | Update,
+    history: Sequence[Sequence[float]],
+    n: int,
+    weight: float = 1.0,
+    final: Sequence[float] | None = None,
 ) -> int:
     """Return the steps until the last action has the uniform probability, after n steps.
 
-    `history` has the values of one period, with shape (period, n_actions). Afterwards the last
-    action has value 1 and all others have value 0.
+    `history` has the values of one period, with shape (period, n_actions). `final` has the values
+    afterwards; the last should be the largest. By default it is 1 and all others are 0.
 
     Raises
     ------
@@ -182,13 +226,15 @@ def count(
     theta = (
         follow(chosen, _rows(history, n), weight, n)[-1] if n else chosen.initial(1, n_actions)[0]
     )
-    return _return(chosen, theta, weight)
+    return _return(chosen, theta, weight, final)
 
 
-def _return(update: Update, theta: Floats, weight: float) -> int:
+def _return(
+    update: Update, theta: Floats, weight: float, final: Sequence[float] | None = None
+) -> int:
     """Return the steps until the last action has the uniform probability."""
     n_actions, done, chunk = len(theta), 0, 16
-    last = np.eye(n_actions)[-1]
+    last = np.eye(n_actions)[-1] if final is None else np.array(final)
     while done <= MAX_STEPS:
         path = follow(update, last, weight, chunk, theta)
         there = np.flatnonzero(update.policy(path)[:, -1] >= 1.0 / n_actions - TIE)
@@ -284,7 +330,7 @@ def pair_range(n_actions: int, n: int, weight: float = 1.0) -> Floats:
     return np.array(path)
 
 
-# What cannot be had
+# The sign condition
 
 
 def adversary(
@@ -338,6 +384,23 @@ def where_the_mean_step_ends(
         change = chances @ (chosen.step(np.tile(theta, (len(values), 1)), values, weight) - theta)
         theta = theta + change
     return theta, float(np.abs(change).max()) / weight
+
+
+def exact_mean_step(masked: bool, policy: Sequence[Fraction]) -> list[Fraction]:
+    """Return the mean step of CE or, if `masked`, of SCE with `SAMPLES`, for a unit weight.
+
+    The formulas are written out for fractions and share no code with the updates.
+    """
+    total = [Fraction(0)] * len(policy)
+    for values, chance in SAMPLES.items():
+        q, p = [Fraction(x) for x in values], Fraction(str(chance))
+        mean = sum((x * y for x, y in zip(policy, q, strict=True)), Fraction(0))
+        best = max(range(len(q)), key=lambda a: q[a])
+        kept = [a for a in range(len(q)) if a == best or not masked or q[a] < mean]
+        size = sum((policy[a] for a in kept), Fraction(0))
+        for a in kept:
+            total[a] += p * ((a == best) - policy[a] / size)
+    return total
 
 
 def rate_run(update: str | Update, cycles: int = 4) -> list[tuple[int, float]]:
@@ -397,3 +460,35 @@ class Variant(MaskedCrossEntropy):
             shares = unchecked_softmax(np.where(some, theta, -np.inf))
             loss = raised * np.where(lowered, shares, 0.0)
         return np.asarray(theta + weight * self._moving(mask, np.where(mask, raised, -loss)))
+
+
+@dataclass(frozen=True)
+class SquareTransfer(CrossEntropy):
+    """The monotone update without the sign condition, see the module.
+
+    `power` and `capped` are for wrong variants: the other actions lose in proportion to this power
+    of their probability, and `capped` limits the rise of the greedy parameter to the weight.
+    """
+
+    name = "square-transfer"
+    title = "transfer in proportion to squared probabilities"
+    label = "transfer"
+    power: int = 2
+    capped: bool = True
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
+        """Return the new parameters."""
+        mask = unchecked_greedy_mask(q, self.ties, rng)
+        shifted = theta - theta.max(axis=-1, keepdims=True)
+        logs = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        greedy = np.where(mask, logs, -np.inf).max(axis=-1, keepdims=True)
+        share, most = -np.expm1(-weight), np.expm1(weight)
+        with np.errstate(over="ignore"):  # the gain over the greedy probability, before the cap
+            gains = np.where(mask, 0.0, np.exp(self.power * logs - greedy))
+            gain = share * gains.sum(axis=-1, keepdims=True)
+        cap = np.minimum(1.0, most / np.maximum(gain, np.finfo(float).tiny))
+        cap = cap if self.capped else np.ones_like(cap)
+        with np.errstate(divide="ignore"):  # a loss that rounds to the whole probability
+            lost = np.maximum(np.log1p(-cap * share * np.exp((self.power - 1) * logs)), -weight)
+        raised = np.log1p(np.minimum(gain, most) if self.capped else gain)
+        return np.asarray(theta + self._moving(mask, np.where(mask, raised, lost)))
