@@ -413,6 +413,8 @@ def plan(monkeypatch):
         },
     }
     monkeypatch.setattr(runs, "protocol", lambda: small)
+    monkeypatch.setattr(runs, "POST_HOC", (("chain", "pg-sm", 1.0, (20,), 100),))
+    monkeypatch.setattr(runs, "CRITICS", (("chain", "greedy", 0.0, 20, 30),))
 
 
 @pytest.mark.usefixtures("plan")
@@ -425,7 +427,7 @@ def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
         two.mkdir(exist_ok=True)
         (two / f"{name}.jsonl").write_text("".join(lines[:3]) + lines[3][:20])
     runs.run_all(two, workers=3, shown=False)
-    for name in ("tuning.csv", "runs.csv"):
+    for name in ("tuning.csv", "runs.csv", "post_hoc.csv", "critics.csv"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
     assert main(["--out", str(one), "--workers", "1"]) == 0
     with pytest.raises(SystemExit):
@@ -468,3 +470,60 @@ def test_committed_run_is_computed_again(task, method, seed):
         own.length, own.recovery, own.censored, own.learnt,
     )  # fmt: skip
     assert row["end"] == own.end
+
+
+# Runs decided later
+
+
+def test_runs_with_the_larger_cap_continue_the_judged_ones():
+    later, judged = quantities.post_hoc_table(), quantities.table()
+    own = later[later.method == "pg-sm"]
+    assert len(own) == 10 * len(TASKS)
+    both = own.merge(
+        judged[judged.tuned == "phase 1"],
+        on=["task", "method", "rate", "seed", "length", "end", "learnt"],
+        suffixes=("", "_judged"),
+    )
+    assert len(both) == len(own)
+    cut = both.censored_judged
+    assert (both.recovery[~cut] == both.recovery_judged[~cut]).all()
+    assert (both.recovery[cut] > 4000).all()
+    assert cut.any()
+    assert (both.recovery[both.censored] == 60_000).all()
+
+
+def test_runs_decided_later_are_those_listed():
+    seeds = runs.protocol()["judging"]["seeds"]
+    listed = [
+        (task, method, rate, seed, length)
+        for task, method, rate, lengths, _ in runs.POST_HOC
+        for seed in seeds
+        for length in lengths
+    ]
+    columns = ["task", "method", "rate", "seed", "length"]
+    assert list(quantities.post_hoc_table()[columns].itertuples(index=False, name=None)) == listed
+    watched = [
+        (task, method, rate, seed, length)
+        for task, method, rate, length, _ in runs.CRITICS
+        for seed in seeds
+    ]
+    assert list(quantities.turns()[columns].itertuples(index=False, name=None)) == watched
+    for task, method, rate, *_ in runs.CRITICS:  # the rates are those of the judged runs
+        assert rate == quantities.rates(task, method)["phase 1"]
+
+
+def test_values_of_the_chain_are_those_of_its_states():
+    learner = Learner(TASKS["chain"], "pg-sm", 1.0, 1)
+    states, x = np.zeros((engine.BATCH, 5)), np.zeros((engine.BATCH, 4))
+    for s in range(1, 8):
+        states[s, 0] = s
+        engine._features(engine.CHAIN, states, s, x, s)
+    hidden, q = np.zeros((2, engine.BATCH, engine.UNITS)), np.zeros((engine.BATCH, 2))
+    engine.forward(learner.networks, 1, x, *hidden, q)
+    assert_allclose(learner.values_of_chain(), q[1:8], rtol=0, atol=1e-14)
+
+
+def test_committed_turn_of_a_critic_is_computed_again():
+    own = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
+    row = runs.critic_turns("chain .2", "pg-sm", own.rate, 3, own.length, 4000)
+    assert (row["turned"], row["censored"]) == (own.turned, own.censored)
