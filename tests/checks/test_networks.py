@@ -221,6 +221,60 @@ def test_a_fit_ignores_a_shift_of_its_target(method):
     assert_allclose(other.networks[0], learner.networks[0], rtol=0, atol=1e-10)
 
 
+INVARIANT = [name for name in engine.METHODS[:-1] if name != "pg-es"]
+"""The methods whose policy ignores a number that is added to all scores of a state."""
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_shifted_directions_have_the_same_curve_in_a_table(method):
+    """A number is added to the direction of all actions of a state, another one at each step."""
+    rng = np.random.default_rng(11)
+    q = rng.normal(size=(STATES, ACTIONS))
+    start = rng.dirichlet(np.ones(ACTIONS), STATES) + (method == "pg-es")
+    scores, shifted = start, start
+    rate = 1.0 if method.endswith("fit") else 0.3
+    off = 0.0
+    for _ in range(40):
+        pi, d = direct(method, scores, q)
+        other, moved = direct(method, shifted, q)
+        off = max(off, float(abs(pi - other).max()))
+        scores = scores + rate * d
+        shifted = shifted + rate * (moved + rng.normal(size=(STATES, 1)))
+    assert abs(pi - direct(method, start, q)[0]).max() > 0.05
+    if method in INVARIANT:
+        assert off < 1e-12
+    else:
+        assert off > 0.01
+
+
+@pytest.mark.parametrize("method", ["pg-sm", "neurd", "soft neurd", "ce"])
+def test_shifted_directions_have_another_curve_in_a_network(method):
+    learner = Learner(TASKS["chain"], method, 1.0, 5)
+    x = np.random.default_rng(2).normal(size=(engine.BATCH, 4))
+    shift = np.random.default_rng(3).normal(size=(engine.BATCH, 1))
+    policies = [_policy_after_steps(learner.copy(), x, c) for c in (0.0, 0.0, shift)]
+    assert_array_equal(policies[0], policies[1])
+    assert abs(policies[0] - policies[2]).max() > 0.01
+
+
+def _policy_after_steps(run, x, shift):
+    """Return the policy after ten steps of the actor with a shift of the directions."""
+    batch = engine.BATCH
+    h1, h2, e1, e2 = np.zeros((4, batch, engine.UNITS))
+    f, q, pi, d = np.zeros((4, batch, 2))
+    w, g = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(run.networks[0])
+    engine.forward(run.networks, 1, x, h1, h2, q)
+    for _ in range(10):
+        engine.forward(run.networks, 0, x, h1, h2, f)
+        engine.policies(run.method, f, pi)
+        engine.directions(run.method, f, pi, q, f, pi, run.rate, 1.0, d)
+        engine.backward(run.networks, 0, x, h1, h2, d + shift, e1, e2, w, g)
+        run.networks[0] += run.rate * g
+    engine.forward(run.networks, 0, x, h1, h2, f)
+    engine.policies(run.method, f, pi)
+    return pi
+
+
 def _fit_steps(run, x):
     """Fit the actor of a run ten times to the targets of its critic's values."""
     batch = engine.BATCH
