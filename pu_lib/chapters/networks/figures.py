@@ -161,7 +161,7 @@ def task_table(task: str, tuned: Tuned = "phase 1") -> pd.DataFrame:
                 )
         if cells:
             rows[LOSSES[method].label] = cells
-    return pd.DataFrame(rows).T
+    return pd.DataFrame(rows).T.fillna("")
 
 
 def sooner_table(over: str) -> pd.DataFrame:
