@@ -445,8 +445,35 @@ def test_statistics_of_a_table_made_by_hand():
     assert better.p < 1e-3
     assert quantities.improvement("grid", "ce", "ce", 8000).sooner == 0.5
     assert quantities.ratio("grid", 4000) == (pytest.approx(4000 / 504), True)
+    low, high = quantities.ratio_interval("grid", "pg-sm", "ce", 8000)
+    assert 4000 / 508 <= low < 4000 / 504 < high <= 4000 / 500
     assert not quantities.level("grid", "greedy", 8000).judged
     assert quantities.growth("grid", "greedy").verdict == "not judged"
+
+
+def test_t_interval_of_the_slopes_of_seeds(monkeypatch):
+    """Slopes of 0, 1 and 2: mean 1, standard error 1/sqrt 3, and t = 4.302653 with two degrees."""
+    lengths, slopes = [1000, 2000], [0, 1, 2]
+    rows = pd.DataFrame(
+        [(seed, n, 50 * (n / 1000) ** slope) for seed, slope in enumerate(slopes) for n in lengths],
+        columns=["seed", "length", "recovery"],
+    )
+    monkeypatch.setattr(quantities, "judged_lengths", lambda *_: lengths)
+    monkeypatch.setattr(quantities, "recoveries", lambda _, __, n: rows[rows.length == n])
+    mean, low, high = quantities.slope_of_seeds("grid", "ce")
+    half = 4.302653 / 3**0.5
+    assert (mean, low, high) == pytest.approx((1, 1 - half, 1 + half), rel=1e-6)
+
+
+def test_at_the_cap_replaces_flat_and_undecided_only():
+    def of(low, high, censored):
+        found = quantities.Growth((low + high) / 2, low, high, 10, censored)
+        return found.by_protocol, found.verdict
+
+    assert of(-0.1, 0.2, 4) == ("flat", "flat")
+    assert of(-0.1, 0.2, 5) == ("flat", "at the cap")
+    assert of(0.1, 0.6, 5) == ("undecided", "at the cap")
+    assert of(0.3, 0.6, 9) == ("growing", "growing")
 
 
 # The command, and the committed table
