@@ -221,6 +221,60 @@ def test_a_fit_ignores_a_shift_of_its_target(method):
     assert_allclose(other.networks[0], learner.networks[0], rtol=0, atol=1e-10)
 
 
+INVARIANT = [name for name in engine.METHODS[:-1] if name != "pg-es"]
+"""The methods whose policy ignores a number that is added to all scores of a state."""
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_shifted_directions_have_the_same_curve_in_a_table(method):
+    """A number is added to the direction of all actions of a state, another one at each step."""
+    rng = np.random.default_rng(11)
+    q = rng.normal(size=(STATES, ACTIONS))
+    start = rng.dirichlet(np.ones(ACTIONS), STATES) + (method == "pg-es")
+    scores, shifted = start, start
+    rate = 1.0 if method.endswith("fit") else 0.3
+    off = 0.0
+    for _ in range(40):
+        pi, d = direct(method, scores, q)
+        other, moved = direct(method, shifted, q)
+        off = max(off, float(abs(pi - other).max()))
+        scores = scores + rate * d
+        shifted = shifted + rate * (moved + rng.normal(size=(STATES, 1)))
+    assert abs(pi - direct(method, start, q)[0]).max() > 0.05
+    if method in INVARIANT:
+        assert off < 1e-12
+    else:
+        assert off > 0.01
+
+
+@pytest.mark.parametrize("method", ["pg-sm", "neurd", "soft neurd", "ce"])
+def test_shifted_directions_have_another_curve_in_a_network(method):
+    learner = Learner(TASKS["chain"], method, 1.0, 5)
+    x = np.random.default_rng(2).normal(size=(engine.BATCH, 4))
+    shift = np.random.default_rng(3).normal(size=(engine.BATCH, 1))
+    policies = [_policy_after_steps(learner.copy(), x, c) for c in (0.0, 0.0, shift)]
+    assert_array_equal(policies[0], policies[1])
+    assert abs(policies[0] - policies[2]).max() > 0.01
+
+
+def _policy_after_steps(run, x, shift):
+    """Return the policy after ten steps of the actor with a shift of the directions."""
+    batch = engine.BATCH
+    h1, h2, e1, e2 = np.zeros((4, batch, engine.UNITS))
+    f, q, pi, d = np.zeros((4, batch, 2))
+    w, g = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(run.networks[0])
+    engine.forward(run.networks, 1, x, h1, h2, q)
+    for _ in range(10):
+        engine.forward(run.networks, 0, x, h1, h2, f)
+        engine.policies(run.method, f, pi)
+        engine.directions(run.method, f, pi, q, f, pi, run.rate, 1.0, d)
+        engine.backward(run.networks, 0, x, h1, h2, d + shift, e1, e2, w, g)
+        run.networks[0] += run.rate * g
+    engine.forward(run.networks, 0, x, h1, h2, f)
+    engine.policies(run.method, f, pi)
+    return pi
+
+
 def _fit_steps(run, x):
     """Fit the actor of a run ten times to the targets of its critic's values."""
     batch = engine.BATCH
@@ -391,8 +445,35 @@ def test_statistics_of_a_table_made_by_hand():
     assert better.p < 1e-3
     assert quantities.improvement("grid", "ce", "ce", 8000).sooner == 0.5
     assert quantities.ratio("grid", 4000) == (pytest.approx(4000 / 504), True)
+    low, high = quantities.ratio_interval("grid", "pg-sm", "ce", 8000)
+    assert 4000 / 508 <= low < 4000 / 504 < high <= 4000 / 500
     assert not quantities.level("grid", "greedy", 8000).judged
     assert quantities.growth("grid", "greedy").verdict == "not judged"
+
+
+def test_t_interval_of_the_slopes_of_seeds(monkeypatch):
+    """Slopes of 0, 1 and 2: mean 1, standard error 1/sqrt 3, and t = 4.302653 with two degrees."""
+    lengths, slopes = [1000, 2000], [0, 1, 2]
+    rows = pd.DataFrame(
+        [(seed, n, 50 * (n / 1000) ** slope) for seed, slope in enumerate(slopes) for n in lengths],
+        columns=["seed", "length", "recovery"],
+    )
+    monkeypatch.setattr(quantities, "judged_lengths", lambda *_: lengths)
+    monkeypatch.setattr(quantities, "recoveries", lambda _, __, n: rows[rows.length == n])
+    mean, low, high = quantities.slope_of_seeds("grid", "ce")
+    half = 4.302653 / 3**0.5
+    assert (mean, low, high) == pytest.approx((1, 1 - half, 1 + half), rel=1e-6)
+
+
+def test_at_the_cap_replaces_flat_and_undecided_only():
+    def of(low, high, censored):
+        found = quantities.Growth((low + high) / 2, low, high, 10, censored)
+        return found.by_protocol, found.verdict
+
+    assert of(-0.1, 0.2, 4) == ("flat", "flat")
+    assert of(-0.1, 0.2, 5) == ("flat", "at the cap")
+    assert of(0.1, 0.6, 5) == ("undecided", "at the cap")
+    assert of(0.3, 0.6, 9) == ("growing", "growing")
 
 
 # The command, and the committed table
@@ -413,6 +494,8 @@ def plan(monkeypatch):
         },
     }
     monkeypatch.setattr(runs, "protocol", lambda: small)
+    monkeypatch.setattr(runs, "POST_HOC", (("chain", "pg-sm", 1.0, (20,), 100),))
+    monkeypatch.setattr(runs, "CRITICS", (("chain", "greedy", 0.0, 20, 30),))
 
 
 @pytest.mark.usefixtures("plan")
@@ -425,7 +508,7 @@ def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
         two.mkdir(exist_ok=True)
         (two / f"{name}.jsonl").write_text("".join(lines[:3]) + lines[3][:20])
     runs.run_all(two, workers=3, shown=False)
-    for name in ("tuning.csv", "runs.csv"):
+    for name in ("tuning.csv", "runs.csv", "post_hoc.csv", "critics.csv"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
     assert main(["--out", str(one), "--workers", "1"]) == 0
     with pytest.raises(SystemExit):
@@ -468,3 +551,60 @@ def test_committed_run_is_computed_again(task, method, seed):
         own.length, own.recovery, own.censored, own.learnt,
     )  # fmt: skip
     assert row["end"] == own.end
+
+
+# Runs decided later
+
+
+def test_runs_with_the_larger_cap_continue_the_judged_ones():
+    later, judged = quantities.post_hoc_table(), quantities.table()
+    own = later[later.method == "pg-sm"]
+    assert len(own) == 10 * len(TASKS)
+    both = own.merge(
+        judged[judged.tuned == "phase 1"],
+        on=["task", "method", "rate", "seed", "length", "end", "learnt"],
+        suffixes=("", "_judged"),
+    )
+    assert len(both) == len(own)
+    cut = both.censored_judged
+    assert (both.recovery[~cut] == both.recovery_judged[~cut]).all()
+    assert (both.recovery[cut] > 4000).all()
+    assert cut.any()
+    assert (both.recovery[both.censored] == 60_000).all()
+
+
+def test_runs_decided_later_are_those_listed():
+    seeds = runs.protocol()["judging"]["seeds"]
+    listed = [
+        (task, method, rate, seed, length)
+        for task, method, rate, lengths, _ in runs.POST_HOC
+        for seed in seeds
+        for length in lengths
+    ]
+    columns = ["task", "method", "rate", "seed", "length"]
+    assert list(quantities.post_hoc_table()[columns].itertuples(index=False, name=None)) == listed
+    watched = [
+        (task, method, rate, seed, length)
+        for task, method, rate, length, _ in runs.CRITICS
+        for seed in seeds
+    ]
+    assert list(quantities.turns()[columns].itertuples(index=False, name=None)) == watched
+    for task, method, rate, *_ in runs.CRITICS:  # the rates are those of the judged runs
+        assert rate == quantities.rates(task, method)["phase 1"]
+
+
+def test_values_of_the_chain_are_those_of_its_states():
+    learner = Learner(TASKS["chain"], "pg-sm", 1.0, 1)
+    states, x = np.zeros((engine.BATCH, 5)), np.zeros((engine.BATCH, 4))
+    for s in range(1, 8):
+        states[s, 0] = s
+        engine._features(engine.CHAIN, states, s, x, s)
+    hidden, q = np.zeros((2, engine.BATCH, engine.UNITS)), np.zeros((engine.BATCH, 2))
+    engine.forward(learner.networks, 1, x, *hidden, q)
+    assert_allclose(learner.values_of_chain(), q[1:8], rtol=0, atol=1e-14)
+
+
+def test_committed_turn_of_a_critic_is_computed_again():
+    own = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
+    row = runs.critic_turns("chain .2", "pg-sm", own.rate, 3, own.length, 4000)
+    assert (row["turned"], row["censored"]) == (own.turned, own.censored)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.quantities import (
+    Tuned,
     growth,
+    holm,
+    improvement,
     improvements,
+    interquartile_mean,
+    judged_lengths,
     lengths,
     level,
     protocol,
     ratio,
+    ratio_interval,
+    recoveries,
+    turns,
 )
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.engine import networks as engine
@@ -86,8 +96,10 @@ FLAT = tuple(
     if (task, method) != ("grid", "di fit")
 )
 """The tasks and methods that are flat; DI on the grid is undecided."""
-LATER = (("grid", "di fit"), ("cart pole", "ce"))
+LATER = (("grid", "di fit"), ("cart pole", "ce"), ("cart pole", "soft neurd"))
 """The tasks and methods that recover later than greedy."""
+AT_LARGER_RATES = (("grid", "di fit"), ("cart pole", "ce"))
+"""Those of them that were run again at a larger rate."""
 LIKE_GREEDY = tuple(
     (task, method) for task in TASKS for method in ("ce", "di fit") if (task, method) not in LATER
 )
@@ -133,8 +145,18 @@ def others_stay_flat(compare: Recorder, shown: tuple[tuple[str, str], ...] = FLA
     for task, method in shown:
         require_flat(compare, task, method, {"task": task, "method": method})
     grid = growth("grid", "di fit")
+    times = {
+        method: max(
+            level(task, method, ns[-1]).mean / level(task, method, ns[0]).mean
+            for task in TASKS
+            for ns in [judged_lengths(task, method)]
+        )
+        for method in ("ce", "greedy")
+    }
     compare.report(
         cases=len(TASKS) * len(UNLEARNING),
+        times=f"{times['ce']:.2f}",
+        control=f"{times['greedy']:.2f}",
         grid=f"{grid.slope:.2f}",
         low=f"{grid.low:.2f}",
         high=f"{grid.high:.2f}",
@@ -156,39 +178,130 @@ def others_recover_sooner(compare: Recorder, shown: tuple[str, ...] = UNLEARNING
     compare.report(wins=wins, pairs=pairs)
 
 
-@check("networks:ratio", wrong={"the counts of tables": {"least": 50.0}})
-def ratio_is_small(compare: Recorder, least: float = 1.0, most: float = 20.0) -> None:
-    """From 2000 updates on PG-SM takes longer than CE on each task, by a factor of at most 20."""
-    found = {}
+@check(
+    "networks:ratio",
+    wrong={
+        "the counts of tables": {"least": 50.0},
+        "a factor of ten": {"most": 10.0},
+        "means in place of interquartile means": {"shown": ("average",)},
+    },
+)
+def ratio_is_that_of_the_trial(
+    compare: Recorder,
+    least: float = 1.4,
+    most: float = 14.0,
+    shown: tuple[str, ...] = ("mean", "median"),
+) -> None:
+    """PG-SM takes 1.4 times as long as CE or more, at the larger cap 14 times or less.
+
+    The larger cap is that of 60 000 updates, at the longest phase 1. There the runs could give
+    ratios up to 60. At the protocol's cap a ratio cannot exceed 13, so that only the lower limit is
+    compared.
+    """
+    found, uncut, average = {}, {}, {}
     for task in TASKS:
         for length in lengths(task)[1:]:
             times, bound = ratio(task, length)
             at = {"task": task, "length": length}
-            compare.at_least("ratio", times, least, limit="1", at=at)
-            compare.at_most("ratio", times, most, limit="20", at=at)
+            compare.at_least("ratio", times, least, limit="1.4", at=at)
             found[times] = bound
+        longest = lengths(task)[-1]
+        slow, fast = level(task, "pg-sm", longest, "post hoc"), level(task, "ce", longest)
+        for name in shown:
+            times = getattr(slow, name) / getattr(fast, name)
+            at = {"task": task, "statistic": name}
+            compare.at_most("ratio at the larger cap", times, most, limit="14", at=at)
+        uncut[task] = slow.mean / fast.mean
+        average[task] = slow.average / fast.average
+    compare.at_least("ratio of means on the chain", average["chain"], most, limit="14")
     compare.report(
         least=f"{min(found):.1f}",
         most=f"{max(found):.1f}",
         bounds=sum(found.values()),
         ratios=len(found),
+        low=f"{min(uncut.values()):.1f}",
+        high=f"{max(uncut.values()):.1f}",
+        means=f"{average['chain']:.1f}",
+        lost=level("chain", "pg-sm", lengths("chain")[-1], "post hoc").censored,
+    )
+
+
+@check(
+    "networks:critic",
+    wrong={"CE in place of PG-SM": {"slow": "ce"}, "PG-SM among the others": {"like": ("pg-sm",)}},
+)
+def critic_of_pg_sm_turns_as_soon(
+    compare: Recorder, slow: str = "pg-sm", like: tuple[str, ...] = ("soft neurd", "ce", "greedy")
+) -> None:
+    """PG-SM's critic turns no later than others; they recover with theirs, PG-SM long after it."""
+    after = {}
+    for method in dict.fromkeys((slow, *like)):
+        runs = turns()[turns().method == method].set_index("seed")
+        compare.true("every critic turns", not runs.censored.any(), at={"method": method})
+        tuned: Tuned = "post hoc" if method == "pg-sm" else "phase 1"
+        own = recoveries("chain .2", method, int(runs.length.iloc[0]), tuned).set_index("seed")
+        after[method] = runs.turned, own.recovery / runs.turned
+    for method in like:
+        times, at = after[method][1], {"method": method}
+        compare.at_most("recovery over turn", float(times.max()), 1.25, limit="5/4", at=at)
+        compare.at_least("recovery over turn", float(times.min()), 0.75, limit="3/4", at=at)
+    means = {method: interquartile_mean(after[method][0].to_numpy()) for method in after}
+    for method in like:
+        compare.at_most(
+            "turn of PG-SM's critic",
+            means[slow],
+            means[method],
+            limit="turn of the other",
+            at={"method": method},
+        )
+    least = float(after[slow][1].min())
+    compare.at_least("recovery over turn of PG-SM", least, 5.0, limit="5")
+    off = max(float(abs(after[method][1] - 1).max()) for method in like)
+    compare.report(
+        slow=f"{means[slow]:.0f}",
+        first=f"{min(means[method] for method in like):.0f}",
+        last=f"{max(means[method] for method in like):.0f}",
+        off=f"{math.ceil(100 * off)} %",
+        times=f"{math.floor(10 * least) / 10:.1f}",
     )
 
 
 @check("networks:soft-neurd", wrong={"NeuRD in its place": {"method": "neurd"}})
 def soft_neurd_stays_flat(compare: Recorder, method: str = "soft neurd") -> None:
-    """Soft NeuRD is flat on chains and grid, NeuRD is not; on all tasks it beats PG-SM."""
+    """Soft NeuRD is flat on chains and grid and sooner than NeuRD; all tasks: before PG-SM.
+
+    On the chains NeuRD is not flat by the protocol's own rule. On the grid it would be, because
+    half of its runs do not recover, so that only the comparison of the two counts there.
+    """
     error = protocol()["statistics"]["error"]
+    pairs = {}
+    for task in TASKS:
+        if task == "cart pole":
+            continue
+        require_flat(compare, task, method)
+        if task != "grid":
+            plain = growth(task, "neurd").by_protocol
+            compare.true("NeuRD is not flat", plain != "flat", at={"task": task})
+        found = improvement(task, method, "neurd", judged_lengths(task, "neurd")[-1])
+        if found is not None:
+            pairs[task] = found
+    compare.equal("tasks compared with NeuRD", len(pairs), 3, limit="3")
+    for task, p in holm({task: found.p for task, found in pairs.items()}).items():
+        at = {"task": task}
+        compare.at_most("corrected p over NeuRD", p, error, limit="0.05", at=at)
+        compare.at_least("probability over NeuRD", pairs[task].sooner, 0.5, limit="1/2", at=at)
     for task in TASKS:
         at = {"task": task}
-        if task != "cart pole":
-            require_flat(compare, task, method)
-            compare.true("NeuRD is not flat", growth(task, "neurd").verdict != "flat", at=at)
         better, p = improvements(task, "pg-sm")[method]
         compare.at_most("corrected p", p, error, limit="0.05", at=at)
         compare.at_least("probability", better.sooner, 0.5, limit="1/2", at=at)
     levels = {m: level("chain .2", m, 8000).mean for m in (method, "pg-sm")}
+    grid = growth("grid", "neurd")
     compare.report(
+        wins=pairs["grid"].wins,
+        pairs=pairs["grid"].pairs,
+        lost=grid.censored,
+        runs=grid.runs,
         slope=f"{growth('cart pole', method).slope:.2f}",
         soft=f"{levels[method]:.0f}",
         plain=f"{levels['pg-sm']:.0f}",
@@ -207,7 +320,10 @@ def bonus_is_no_cure(compare: Recorder, method: str = "pg-sm entropy") -> None:
 
 @check("networks:lag", wrong={"PG-SM is like greedy": {"like": (("chain", "pg-sm"),)}})
 def lag_beyond_greedy(compare: Recorder, like: tuple[tuple[str, str], ...] = LIKE_GREEDY) -> None:
-    """At the longest phase 1 DI on the grid and CE on CartPole are later than greedy; no others."""
+    """DI on the grid and CE and soft NeuRD on CartPole are later than greedy; others not shown.
+
+    At the longest phase 1. At a larger rate DI and CE are no later there, either.
+    """
     error = protocol()["statistics"]["error"]
     for task, method in like:
         at = {"task": task, "method": method}
@@ -219,7 +335,24 @@ def lag_beyond_greedy(compare: Recorder, like: tuple[tuple[str, str], ...] = LIK
         at = {"task": task, "method": method}
         compare.at_most("corrected p where later", p, error, limit="0.05", at=at)
         compare.at_most("probability", better.sooner, 0.5, limit="1/2", at=at)
+    for task, method in AT_LARGER_RATES:
+        length = lengths(task)[-1]
+        own, control = level(task, method, length, "post hoc"), level(task, "greedy", length)
+        compare.at_most(
+            "recovery at a larger rate",
+            own.mean,
+            control.high,
+            limit="the upper end of greedy's interval",
+            at={"task": task, "method": method},
+        )
+    upper = max(
+        ratio_interval(task, method, "greedy", lengths(task)[-1])[1] for task, method in LIKE_GREEDY
+    )
     compare.report(
+        upper=f"{upper:.2f}",
+        larger=f"{level('grid', 'di fit', 8000, 'post hoc').mean:.0f}",
+        faster=f"{level('cart pole', 'ce', 4000, 'post hoc').mean:.0f}",
+        soft=f"{level('cart pole', 'soft neurd', 4000).mean:.0f}",
         grid=f"{level('grid', 'di fit', 8000).mean:.0f}",
         control=f"{level('grid', 'greedy', 8000).mean:.0f}",
         pole=f"{level('cart pole', 'ce', 4000).mean:.0f}",
@@ -229,7 +362,10 @@ def lag_beyond_greedy(compare: Recorder, like: tuple[tuple[str, str], ...] = LIK
 
 @check("networks:others", wrong={"PG-SM in place of PG-ES": {"method": "pg-sm"}})
 def pg_es_is_flat_and_late(compare: Recorder, method: str = "pg-es") -> None:
-    """PG-ES is flat and later than greedy on each task; PPO-like and NPG are flat on none."""
+    """PG-ES is flat and later than greedy on each task; PPO-like and NPG grow on the chains.
+
+    On the grid and on CartPole the PPO-like loss is undecided.
+    """
     error = protocol()["statistics"]["error"]
     for task in TASKS:
         at = {"task": task}
@@ -237,8 +373,12 @@ def pg_es_is_flat_and_late(compare: Recorder, method: str = "pg-es") -> None:
         better, p = improvements(task, "greedy")[method]
         compare.at_most("corrected p", p, error, limit="0.05", at=at)
         compare.at_most("probability", better.sooner, 0.5, limit="1/2", at=at)
-        compare.true("PPO-like is not flat", growth(task, "ppo-like").verdict != "flat", at=at)
-    compare.true("NPG is not flat", growth("chain", "npg fit").verdict != "flat")
+        if task.startswith("chain"):
+            require_growing(compare, task, "ppo-like")
+        else:
+            undecided = growth(task, "ppo-like").by_protocol == "undecided"
+            compare.true("PPO-like is undecided", undecided, at=at)
+    require_growing(compare, "chain", "npg fit")
     compare.report(
         short=f"{level('chain .2', 'ppo-like', 4000).mean:.0f}",
         long=f"{level('chain .2', 'ppo-like', 8000).mean:.0f}",

@@ -15,12 +15,16 @@ from pu_lib.chapters.networks.quantities import (
     Tuned,
     growth,
     improvements,
+    interquartile_mean,
+    judged_lengths,
     lengths,
     level,
     methods,
     outcomes,
     protocol,
     rates,
+    recoveries,
+    turns,
 )
 from pu_lib.claims.tables import Html
 from pu_lib.formatting import to_html
@@ -35,9 +39,11 @@ __all__ = [
     "outcomes_table",
     "protocol_text",
     "rates_table",
+    "ratios_table",
     "slopes_table",
     "sooner_table",
     "task_table",
+    "turns_table",
 ]
 
 MAIN = ("pg-sm", "neurd", "soft neurd", "ce", "di fit", "greedy")
@@ -78,13 +84,10 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
         for method in shown:
             if method not in methods(task):
                 continue
-            levels = [level(task, method, n) for n in lengths(task)]
-            ns = np.array(
-                [n for n, found in zip(lengths(task), levels, strict=True) if found.judged]
-            )
-            kept = [found for found in levels if found.judged]
-            if not kept:
+            ns = np.array(judged_lengths(task, method))
+            if not ns.size:
                 continue
+            kept = [level(task, method, n) for n in ns]
             means = np.array([found.mean for found in kept])
             ends = np.array([(found.mean - found.low, found.high - found.mean) for found in kept])
             look = _look(method)
@@ -114,7 +117,10 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
 
 
 def slopes_table() -> pd.DataFrame:
-    """Return the slope of each method on each task, with its interval and what it decides."""
+    """Return the slope of each method on each task, with its interval and what it decides.
+
+    Where a method is not judged at all lengths, the cell names those that the slope is from.
+    """
     rows = {}
     for method, loss in LOSSES.items():
         cells = {}
@@ -128,6 +134,9 @@ def slopes_table() -> pd.DataFrame:
                 if np.isnan(found.slope)
                 else f"{found.slope:.2f} [{found.low:.2f}, {found.high:.2f}] {found.verdict}"
             )
+            judged = judged_lengths(name, method)
+            if 1 < len(judged) < len(lengths(name)):
+                cells[task.title] += f" ({', '.join(map(str, judged))} only)"
         rows[loss.label] = cells
     return pd.DataFrame(rows).T
 
@@ -152,7 +161,7 @@ def task_table(task: str, tuned: Tuned = "phase 1") -> pd.DataFrame:
                 )
         if cells:
             rows[LOSSES[method].label] = cells
-    return pd.DataFrame(rows).T
+    return pd.DataFrame(rows).T.fillna("")
 
 
 def sooner_table(over: str) -> pd.DataFrame:
@@ -176,7 +185,7 @@ def sooner_table(over: str) -> pd.DataFrame:
 
 
 def rates_table() -> pd.DataFrame:
-    """Return the rates tuned on phase 1 and on both; a star marks an end of the grid."""
+    """Return the rates tried and those tuned on phase 1 and on both; a star marks an end."""
     rows = {}
     for method, grid in protocol()["rates"].items():
         if len(grid) == 1:
@@ -189,7 +198,50 @@ def rates_table() -> pd.DataFrame:
             found = rates(name, method)
             marked = [f"{x:g}" + ("*" if x in (grid[0], grid[-1]) else "") for x in found.values()]
             cells[task.title] = marked[0] if marked[0] == marked[1] else " | ".join(marked)
-        rows[LOSSES[method].label] = {"grid": ", ".join(f"{x:g}" for x in grid), **cells}
+        rows[LOSSES[method].label] = {"rates tried": ", ".join(f"{x:g}" for x in grid), **cells}
+    return pd.DataFrame(rows).T
+
+
+def ratios_table() -> pd.DataFrame:
+    """Return the recovery of PG-SM with the larger cap over that of CE, at the longest phase 1.
+
+    If a run has not recovered under the larger cap, the ratio of means is a lower bound.
+    """
+    rows = {}
+    for name, task in TASKS.items():
+        longest = lengths(name)[-1]
+        slow, fast = level(name, "pg-sm", longest, "post hoc"), level(name, "ce", longest)
+        pairs = {
+            "medians": (slow.median, fast.median),
+            "interquartile means": (slow.mean, fast.mean),
+            "means": (slow.average, fast.average),
+        }
+        cells = {name: f"{a:.0f} / {b:.0f} = {a / b:.1f}" for name, (a, b) in pairs.items()}
+        cells["means"] = "≥ " * (slow.censored > 0) + cells["means"]
+        cells["not recovered"] = f"{slow.censored} of {slow.learnt}"
+        rows[f"{task.title}, after {longest}"] = cells
+    return pd.DataFrame(rows).T
+
+
+def turns_table() -> pd.DataFrame:
+    """Return when critics prefer the new best end, and when the same runs recover.
+
+    A cell has the interquartile mean, and the least and the largest count. The recoveries of PG-SM
+    are those with the larger cap.
+    """
+    rows = {}
+    for method in turns().method.unique():
+        runs = turns()[turns().method == method]
+        after = runs.length.iloc[0]
+        tuned: Tuned = "post hoc" if method == "pg-sm" else "phase 1"
+        recovered = recoveries("chain .2", method, after, tuned).recovery
+        rows[LOSSES[method].label] = {
+            column: f"{interquartile_mean(values.to_numpy()):.0f} [{values.min()}, {values.max()}]"
+            for column, values in (
+                ("the critic has turned", runs.turned),
+                ("the run has recovered", recovered),
+            )
+        }
     return pd.DataFrame(rows).T
 
 

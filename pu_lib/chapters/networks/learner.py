@@ -144,6 +144,16 @@ class Learner:
         )
         return earned
 
+    def values_of_chain(self) -> Floats:
+        """Return the critic's values in the inner states of a chain, shape (7, A)."""
+        turns = np.pi / 8 * np.outer(np.arange(1, 8), np.arange(1, 5))
+        x = np.zeros((engine.BATCH, 4))
+        x[:7] = np.cos(turns)
+        h1, h2 = np.zeros((2, engine.BATCH, engine.UNITS))
+        values = np.zeros((engine.BATCH, 2))
+        engine.forward(self.networks, 1, x, h1, h2, values)
+        return values[:7]
+
     def copy(self) -> Learner:
         """Return a copy that shares nothing with this one."""
         return deepcopy(self)

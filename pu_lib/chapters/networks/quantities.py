@@ -11,6 +11,9 @@ resamples seeds, each with all its lengths.
 
 **Improvement.** The share of pairs of runs in which one method recovers sooner, ties half, with the
 two-sided test of Mann and Whitney and Holm's correction over the methods of a task.
+
+**Post hoc.** Some runs were decided after the judged ones had been seen. They have tables of their
+own, and ``tuned="post hoc"`` names them.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import mannwhitneyu
+from scipy.stats import mannwhitneyu, t
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import TASKS
@@ -38,20 +41,25 @@ __all__ = [
     "improvement",
     "improvements",
     "interquartile_mean",
+    "judged_lengths",
     "lengths",
     "level",
     "methods",
     "optimal_reward",
     "outcomes",
+    "post_hoc_table",
     "protocol",
     "rates",
     "ratio",
+    "ratio_interval",
     "recoveries",
+    "slope_of_seeds",
     "table",
     "tuning_table",
+    "turns",
 ]
 
-Tuned = Literal["phase 1", "both"]
+Tuned = Literal["phase 1", "both", "post hoc"]
 SEED = 46
 """Seed of the bootstrap."""
 
@@ -68,6 +76,27 @@ def table() -> pd.DataFrame:
 
 
 @cache
+def post_hoc_table() -> pd.DataFrame:
+    """Return the runs decided after the judged ones, with the same columns.
+
+    They are PG-SM at the longest phase 1 with a cap of 60 000 updates, and three methods at other
+    rates.
+    """
+    return pd.read_csv(HERE / "data" / "post_hoc.csv")
+
+
+@cache
+def turns() -> pd.DataFrame:
+    """Return when the critics of some methods prefer the new best end of the chain of .2 and 1.
+
+    The columns are `task`, `method`, `rate`, `seed`, `length`, `turned` (updates after the change,
+    see `pu_lib.chapters.networks.runs.critic_turns`) and `censored`. These runs were decided after
+    the judged ones, too.
+    """
+    return pd.read_csv(HERE / "data" / "critics.csv")
+
+
+@cache
 def tuning_table() -> pd.DataFrame:
     """Return the runs of the tuning, with the mean rewards a step before and after the change."""
     return pd.read_csv(HERE / "data" / "tuning.csv")
@@ -81,11 +110,11 @@ def methods(task: str) -> list[str]:
 def lengths(task: str, tuned: Tuned = "phase 1") -> list[int]:
     """Return the lengths of phase 1 on a task."""
     judging = protocol()["judging"]
-    return list(judging["lengths"][task] if tuned == "phase 1" else judging["lengths_both"])
+    return list(judging["lengths_both"] if tuned == "both" else judging["lengths"][task])
 
 
 def _own(task: str, method: str, tuned: Tuned) -> pd.DataFrame:
-    runs = table()
+    runs = post_hoc_table() if tuned == "post hoc" else table()
     return runs[(runs.task == task) & (runs.method == method) & (runs.tuned == tuned)]
 
 
@@ -166,6 +195,11 @@ def level(task: str, method: str, length: int, tuned: Tuned = "phase 1") -> Leve
     return Level(*counts, interquartile_mean(times), *_interval(resampled), *middle)
 
 
+def judged_lengths(task: str, method: str, tuned: Tuned = "phase 1") -> list[int]:
+    """Return the lengths of phase 1 at which enough runs of a method had learnt."""
+    return [n for n in lengths(task, tuned) if level(task, method, n, tuned).judged]
+
+
 @dataclass(frozen=True)
 class Growth:
     """The slope of log recovery on log length of phase 1.
@@ -185,26 +219,30 @@ class Growth:
     censored: int
 
     @property
-    def verdict(self) -> str:
-        """``flat``, ``growing``, ``undecided``, ``at the cap`` or ``not judged``.
-
-        The protocol has no ``at the cap``. It is for a method that would be flat or undecided, but
-        half of whose runs did not recover at all.
-        """
+    def by_protocol(self) -> str:
+        """``flat``, ``growing``, ``undecided`` or ``not judged``, by the protocol's rule."""
         limit = protocol()["statistics"]["flat"]
         if np.isnan(self.slope):
             return "not judged"
         if self.low > limit:
             return "growing"
-        if 2 * self.censored >= self.runs:
-            return "at the cap"
         return "flat" if self.high < limit else "undecided"
+
+    @property
+    def verdict(self) -> str:
+        """The same, but ``at the cap`` if half of the runs of a method did not recover at all.
+
+        The protocol has no such verdict. It replaces ``flat`` and ``undecided`` only.
+        """
+        found = self.by_protocol
+        capped = 0 < self.runs <= 2 * self.censored
+        return "at the cap" if capped and found in ("flat", "undecided") else found
 
 
 @cache
 def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
     """Return the slope of a method over the lengths at which it is judged."""
-    judged = [n for n in lengths(task, tuned) if level(task, method, n, tuned).judged]
+    judged = judged_lengths(task, method, tuned)
     if len(judged) < 2:
         return Growth(float("nan"), float("nan"), float("nan"), 0, 0)
     own = pd.concat([recoveries(task, method, n, tuned) for n in judged])
@@ -215,6 +253,22 @@ def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
     sums = np.stack([np.bincount(place, weights, len(seeds)) for weights in moments], axis=1)
     found, *resampled = _slopes(np.stack([sums.sum(axis=0), *sums[_resamples(len(seeds))].sum(1)]))
     return Growth(found, *_interval(np.array(resampled)), len(own), int(own.censored.sum()))
+
+
+def slope_of_seeds(task: str, method: str) -> tuple[float, float, float]:
+    """Return the mean of the slopes of the single seeds, with a t interval.
+
+    It is another interval than the protocol's, to see how much hangs on the kind.
+    """
+    own = pd.concat([recoveries(task, method, n) for n in judged_lengths(task, method)])
+    found = [
+        float(np.polyfit(np.log(runs.length), np.log(runs.recovery), 1)[0])
+        for _, runs in own.groupby("seed")
+        if len(runs) > 1
+    ]
+    mean, error = np.mean(found), np.std(found, ddof=1) / np.sqrt(len(found))
+    low, high = t.interval(protocol()["statistics"]["level"], len(found) - 1, mean, error)
+    return float(mean), float(low), float(high)
 
 
 def _slopes(sums: Floats) -> list[float]:
@@ -295,13 +349,35 @@ def improvements(
     return {method: (better, corrected[method]) for method, better in found.items()}
 
 
-def ratio(task: str, length: int, method: str = "ce") -> tuple[float, bool]:
+def ratio(
+    task: str, length: int, method: str = "ce", tuned: Literal["phase 1", "post hoc"] = "phase 1"
+) -> tuple[float, bool]:
     """Return the ratio of PG-SM's recovery to a method's, and whether it is only a lower bound.
 
-    It is the ratio of interquartile means; NaN if one of the two is not judged.
+    It is the ratio of interquartile means; NaN if one of the two is not judged. With
+    ``tuned="post hoc"`` the runs of PG-SM are those with the larger cap.
     """
-    slow, fast = level(task, "pg-sm", length), level(task, method, length)
+    slow, fast = level(task, "pg-sm", length, tuned), level(task, method, length)
     return slow.mean / fast.mean, slow.censored > 0
+
+
+def ratio_interval(task: str, method: str, over: str, length: int) -> tuple[float, float]:
+    """Return the interval of the ratio of the interquartile means of two methods' recoveries.
+
+    It resamples the runs of both.
+    """
+    own, other = (recoveries(task, m, length).recovery.to_numpy(float) for m in (method, over))
+    rng = np.random.default_rng(SEED)
+    resamples = protocol()["statistics"]["resamples"]
+    return _interval(
+        np.array(
+            [
+                interquartile_mean(rng.choice(own, own.size))
+                / interquartile_mean(rng.choice(other, other.size))
+                for _ in range(resamples)
+            ]
+        )
+    )
 
 
 def rates(task: str, method: str) -> dict[str, float]:

@@ -22,7 +22,10 @@ from pu_lib.files import replacing
 from pu_lib.progress import progress_bar
 
 __all__ = [
+    "CRITICS",
+    "POST_HOC",
     "best_rates",
+    "critic_turns",
     "judge",
     "optimal_reward",
     "protocol",
@@ -37,6 +40,28 @@ TUNING = ("task", "method", "rate", "seed", "before", "after")
 JUDGED = (
     "task", "method", "tuned", "rate", "seed", "length", "end", "learnt", "recovery", "censored",
 )  # fmt: skip
+TURNS = ("task", "method", "rate", "seed", "length", "turned", "censored")
+
+POST_HOC: tuple[tuple[str, str, float, tuple[int, ...], int], ...] = (
+    # PG-SM as judged at the longest phase 1, with fifteen times the cap
+    ("chain", "pg-sm", 3.0, (8000,), 60_000),
+    ("chain .2", "pg-sm", 1.0, (8000,), 60_000),
+    ("grid", "pg-sm", 3.0, (8000,), 60_000),
+    ("cart pole", "pg-sm", 0.1, (4000,), 60_000),
+    # other rates, where the tuned one may explain the result
+    ("chain .2", "neurd", 0.1, (1000, 2000, 4000, 8000), 4000),
+    ("grid", "di fit", 10.0, (8000,), 4000),
+    ("cart pole", "ce", 0.1, (4000,), 4000),
+)
+"""Runs decided after the judged ones had been seen: task, method, rate, lengths and cap."""
+
+CRITICS: tuple[tuple[str, str, float, int, int], ...] = (
+    ("chain .2", "pg-sm", 1.0, 8000, 4000),
+    ("chain .2", "soft neurd", 0.1, 8000, 4000),
+    ("chain .2", "ce", 0.03, 8000, 4000),
+    ("chain .2", "greedy", 0.0, 8000, 4000),
+)
+"""Runs whose critics are watched, also decided later: task, method, rate, length and cap."""
 
 
 @cache
@@ -152,20 +177,49 @@ def tune(name: str, method: str, rate: float, seed: int) -> dict[str, Any]:
 
 
 def judge(
-    name: str, method: str, tuned: str, rate: float, seed: int, lengths: Sequence[int]
+    name: str,
+    method: str,
+    tuned: str,
+    rate: float,
+    seed: int,
+    lengths: Sequence[int],
+    after: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a row of the table of runs for each length of phase 1."""
+    """Return a row of the table of runs for each length of phase 1; the cap is the protocol's."""
     measures, task = protocol()["measures"], TASKS[name]
+    after = protocol()["judging"]["after"] if after is None else after
     least = measures["pole_learnt" if task.kind == engine.POLE else "learnt"]
     learner, rows, earned = Learner(task, method, rate, seed), [], np.zeros((0, 2))
     for length in lengths:
         more = length - len(earned) * engine.WINDOW
         earned = np.concatenate([earned, learner.learn(more, 0)])
         end = _level(task, earned[-measures["tail"] // engine.WINDOW :])
-        updates, censored = recovery(learner.copy(), protocol()["judging"]["after"])
+        updates, censored = recovery(learner.copy(), after)
         values = (name, method, tuned, rate, seed, length, end, end >= least, updates, censored)
         rows.append(dict(zip(JUDGED, values, strict=True)))
     return rows
+
+
+def critic_turns(
+    name: str, method: str, rate: float, seed: int, length: int, most: int
+) -> dict[str, Any]:
+    """Return the updates after the change of a chain until the critic prefers the new best end.
+
+    It has turned when, in all states from the first one to that end, its value of the action
+    towards the end has been the larger one throughout the protocol's window, measured every ten
+    updates: a single measurement may be chance.
+    """
+    learner = Learner(TASKS[name], method, rate, seed)
+    learner.learn(length, 0)
+    width = protocol()["measures"]["window"] // engine.WINDOW
+    updates = streak = 0
+    while updates < most and streak < width:
+        learner.learn(engine.WINDOW, 1)
+        updates += engine.WINDOW
+        left, right = learner.values_of_chain()[:4].T
+        streak = streak + 1 if (left > right).all() else 0
+    values = (name, method, rate, seed, length, updates, streak < width)
+    return dict(zip(TURNS, values, strict=True))
 
 
 # All runs
@@ -219,7 +273,7 @@ def _judging(tuning: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
-    """Make all runs that a folder does not have yet, and write the two tables there.
+    """Make all runs that a folder does not have yet, and write their four tables there.
 
     Parameters
     ----------
@@ -236,6 +290,26 @@ def run_all(out: Path, workers: int | None = None, shown: bool | None = None) ->
     _write(out / "tuning.csv", TUNING, rows)
     judged = _finish(out / "judged.jsonl", judge, _judging(rows), workers, shown)
     _write(out / "runs.csv", JUDGED, [row for part in judged for row in part])
+    _run_later(out, workers, shown)
+
+
+def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
+    """Make the runs that were decided after the judged ones, and write their tables."""
+    seeds = protocol()["judging"]["seeds"]
+    later: list[tuple[Any, ...]] = [
+        (name, method, "post hoc", rate, seed, lengths, after)
+        for name, method, rate, lengths, after in POST_HOC
+        for seed in seeds
+    ]
+    made = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
+    _write(out / "post_hoc.csv", JUDGED, [row for part in made for row in part])
+    watched: list[tuple[Any, ...]] = [
+        (name, method, rate, seed, length, most)
+        for name, method, rate, length, most in CRITICS
+        for seed in seeds
+    ]
+    turns = _finish(out / "critics.jsonl", critic_turns, watched, workers, shown)
+    _write(out / "critics.csv", TURNS, [row for (row,) in turns])
 
 
 def _finish(
