@@ -336,3 +336,19 @@ def test_play_can_be_paused(open_figure: OpenFigure) -> None:
     reached = time.input_value()
     page.wait_for_timeout(200)
     assert 0 < int(time.input_value()) == int(reached) < 160
+
+
+def test_selected_place_stays_within_the_world(open_figure: OpenFigure) -> None:
+    """Select the last place of a large world, then open a smaller one; errors fail."""
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    preset = page.get_by_role("combobox", name="world")
+    places = page.locator(".pu-live-square, .pu-live-node")
+    for large, small in (("An empty grid", "The jumper"), ("The jumper", "A row of dominoes")):
+        preset.select_option(large)
+        places.last.evaluate("(node) => node.click()")
+        preset.select_option(small)
+        assert places.and_(page.locator("[aria-pressed=true]")).count() == 1
+    page.get_by_role("button", name="New graph").press("Enter")
+    page.get_by_role("button", name="Add a state").press("Enter")
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert page.get_by_role("button", name=re.compile("^state s")).count() == 2

@@ -120,10 +120,11 @@ function render({ model, el }) {
   }
 
   const shape = (world) => [world.kind, nActions(world), nStates(world), world.pays.length].join();
-  const edit = (world, said = "") => attempt(() => {
+  const edit = (world, said = "", at = place) => attempt(() => {
     const same = shape(world) === shape(settings.world);
     const run = same ? settings.run : { ...settings.run, changes: [], from: null };
     begin({ ...settings, world, run });
+    place = at;
   }, said);
   const rerun = (changes, said = "") => attempt(() => begin({ ...settings, run: { ...settings.run, ...changes } }), said);
 
@@ -264,16 +265,14 @@ function render({ model, el }) {
     };
     const remove = (s) => {
       if (moves.length < 2) return;
-      place = Math.max(0, s - 1);
-      edit(withoutState(world, s), `${states[s]} is removed.`);
+      edit(withoutState(world, s), `${states[s]} is removed.`, Math.max(0, s - 1));
       editor.querySelector(`[data-key="node ${place}"]`)?.focus();
     };
     const add = () => {
-      place = moves.length;
       edit({
         ...world, moves: [...moves, actions.map(() => [[moves.length, 1]])], pays: [...world.pays, actions.map(() => 0)],
         initial: [...world.initial, 0], terminal: [...terminal, false], states: [...states, unused(states, stateName)],
-      }, "A state is added.");
+      }, "A state is added.", moves.length);
     };
     const grow = () => edit({
       ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
@@ -347,8 +346,8 @@ function render({ model, el }) {
   });
   // Another world: without the changes and the task of the old one.
   const anew = (world, said) => attempt(() => {
-    place = 0;
     begin({ ...settings, world, run: { ...settings.run, changes: [], from: null }, ask: noTask() });
+    place = 0;
   }, said);
   const clear = button("Clear", () => anew(settings.world.kind === "grid"
     ? { ...settings.world, name: "", rows: settings.world.rows.map((row) => ".".repeat(row.length)), pays: settings.world.pays.map(() => 0) }
@@ -529,6 +528,7 @@ function render({ model, el }) {
   }
 
   function show(t) {
+    if (place >= settings.world.pays.length) place = 0; // the world before this one was larger
     lanes.forEach((one) => one.go(t));
     now = t;
     time.set(t);
@@ -545,8 +545,6 @@ function render({ model, el }) {
   function editorAnew() {
     const key = document.activeElement?.getAttribute?.("data-key");
     const { world } = settings;
-    const most = world.kind === "grid" ? world.pays.length : world.moves.length;
-    if (place >= most) place = 0;
     editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
     setting.replaceChildren(...runSettings());
     if (key) [...el.querySelectorAll("[data-key]")].find((node) => node.getAttribute("data-key") === key)?.focus();

@@ -118,7 +118,7 @@ const steps = {
   },
 };
 
-export const known = (name) => name in steps;
+export const known = (name) => Object.hasOwn(steps, name);
 
 export function step(name, theta, q, w) {
   return steps[name](theta, q, w);

@@ -378,7 +378,9 @@ export function readWorld(text) {
 function runFault(world, { updates, eta, share, steps, from, changes }) {
   const places = world.kind === "grid" ? world.pays.length : world.pays.flat().length;
   const unknown = updates.find((name) => !known(name));
-  if (unknown !== undefined || updates.length < 1) return `The address names the update “${unknown ?? ""}”, which the page cannot compute.`;
+  if (updates.length < 1) return "The address names no update.";
+  if (unknown !== undefined) return `The address names the update “${unknown}”, which the page cannot compute.`;
+  if (new Set(updates).size < updates.length) return "The address names an update twice.";
   if (!(eta > 0 && eta <= 1e6)) return `The step size is ${eta}; it must be positive and at most a million.`;
   if (!(share >= 0 && share <= 1)) return `The share of the visits is ${share}; it must be between 0 and 1.`;
   if (!(Number.isInteger(steps) && steps >= 1 && steps <= MOST_STEPS)) return `The number of steps is ${steps}; it must be 1 to ${MOST_STEPS}.`;
