@@ -352,3 +352,45 @@ def test_selected_place_stays_within_the_world(open_figure: OpenFigure) -> None:
     page.get_by_role("button", name="Add a state").press("Enter")
     page.get_by_role("button", name="Undo").press("Enter")
     assert page.get_by_role("button", name=re.compile("^state s")).count() == 2
+
+
+def focused(page: Page) -> str:
+    """Return the name of the control that has the focus."""
+    name: str = page.evaluate(
+        "(() => { const node = document.activeElement; return node.getAttribute('aria-label')"
+        " ?? (node.closest('label') ?? node).firstChild.textContent; })()"
+    )
+    return name
+
+
+def test_focus_stays_on_the_control_that_was_used(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("combobox", name="rows").select_option("4")
+    page.get_by_role("button", name="Undo").press("Enter")  # which disables the button
+    assert focused(page) == "row 1, column 1: empty"
+    for name in ("step size", "updates", "rows", "columns"):
+        page.get_by_role("combobox", name=name, exact=True).focus()
+        for key in ("ArrowUp", "ArrowUp"):
+            page.keyboard.press(key)
+            assert focused(page) == name
+    page.get_by_role("button", name="New graph").press("Enter")
+    for name in ("Add a state", "Add an action"):
+        page.get_by_role("button", name=name).press("Enter")
+        assert focused(page) == name
+    page.get_by_role("combobox", name="state", exact=True).focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert focused(page) == "state"
+    for name, text, after in (
+        ("name of action 1", "go", "go leads to"),
+        ("go leads to", "s1", "reward of go"),
+        ("reward of go", "0.5", "remove the action go"),
+    ):
+        page.get_by_role("textbox", name=name).fill(text)
+        page.keyboard.press("Tab")
+        assert focused(page) == after
+    page.get_by_role("textbox", name="go leads to").fill("s2")
+    page.keyboard.press("Shift+Tab")
+    assert focused(page) == "name of action 1"
+    page.get_by_role("button", name="remove the action a2").press("Enter")
+    assert focused(page) == "state s0, start"  # nothing is left to be removed

@@ -266,7 +266,6 @@ function render({ model, el }) {
     const remove = (s) => {
       if (moves.length < 2) return;
       edit(withoutState(world, s), `${states[s]} is removed.`, Math.max(0, s - 1));
-      editor.querySelector(`[data-key="node ${place}"]`)?.focus();
     };
     const add = () => {
       edit({
@@ -278,24 +277,25 @@ function render({ model, el }) {
       ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
       actions: [...actions, unused(actions, actionName)],
     }, "An action is added.");
-    const field = (label, value, change) => {
-      const input = html("input", { type: "text", "aria-label": label, "data-key": label, value });
+    const field = (label, key, value, change) => {
+      const input = html("input", { type: "text", "aria-label": label, "data-key": key, value });
       input.addEventListener("change", () => change(input.value.trim()));
       return input;
     };
     const shrink = (a) => {
       const node = button("×", () => edit(withoutAction(world, a), `${actions[a]} is removed.`), "pu-live-small");
       node.setAttribute("aria-label", `remove the action ${actions[a]}`);
+      node.setAttribute("data-key", `remove ${a}`);
       node.disabled = width <= 2;
       return node;
     };
     const rows = actions.map((name, a) => {
-      const leads = field(`${name} leads to`, movesIn(moves[place][a], states), (text) => attempt(() => {
+      const leads = field(`${name} leads to`, `leads ${a}`, movesIn(moves[place][a], states), (text) => attempt(() => {
         const next = { ...world, moves: moves.with(place, moves[place].with(a, movesFrom(text, states))) };
         begin({ ...settings, world: next });
       }));
-      const paid = field(`reward of ${name}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
-      const called = field(`name of action ${a + 1}`, name, (text) => attempt(() => {
+      const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
+      const called = field(`name of action ${a + 1}`, `action ${a}`, name, (text) => attempt(() => {
         begin({ ...settings, world: { ...world, actions: renamed(actions, a, text, "an action") } });
       }));
       return html("tr", {}, html("td", {}, called), html("td", {}, leads), html("td", {}, paid), html("td", {}, shrink(a)));
@@ -307,7 +307,7 @@ function render({ model, el }) {
     };
     const dropped = button("Remove this state", () => remove(place), "pu-live-small");
     dropped.disabled = moves.length < 2;
-    const called = field("name of the state", states[place], (text) => attempt(() => {
+    const called = field("name of the state", "name", states[place], (text) => attempt(() => {
       begin({ ...settings, world: { ...world, states: renamed(states, place, text, "a state") } });
     }));
     const drags = moves.length > MOST_DRAWN ? "" : html("div", { class: "pu-live-bar" },
@@ -543,11 +543,11 @@ function render({ model, el }) {
   let wasAsked = "";
 
   function editorAnew() {
-    const key = document.activeElement?.getAttribute?.("data-key");
     const { world } = settings;
-    editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
-    setting.replaceChildren(...runSettings());
-    if (key) [...el.querySelectorAll("[data-key]")].find((node) => node.getAttribute("data-key") === key)?.focus();
+    focused(() => {
+      editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
+      setting.replaceChildren(...runSettings());
+    });
   }
 
   function refresh() {
@@ -555,7 +555,7 @@ function render({ model, el }) {
     title.value = world.name;
     const text = writeWorld({ ...settings, hide: [] });
     preset.set(presetTexts.find(([, other]) => other === text)?.[0] ?? "");
-    undo.disabled = past.length === 0;
+    focused(() => { undo.disabled = past.length === 0; });
     boxes.forEach(({ name, box }) => { box.checked = run.updates.includes(name); });
     time.bounds(run.steps, now);
     if (wasAsked !== ask.text + run.updates) {
@@ -590,6 +590,8 @@ function render({ model, el }) {
     part("ask", asked),
     html("div", { class: "pu-live-bar" }, play, single, again, speed, time.row),
     words, board, plot, numbers, part("keep", keep, copied));
+
+  const focused = focusKeeper(el, () => editor.querySelector("[aria-pressed=true]") ?? preset.querySelector("select"));
 
   function open(text) {
     try {
