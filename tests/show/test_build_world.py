@@ -28,6 +28,8 @@ def address_of(page: Page) -> str:
 
 
 def caption(page: Page) -> str:
+    """Return the words of the figure, after the steps that it computes in slices."""
+    page.wait_for_function("() => !document.querySelector('[aria-busy]')")
     return page.locator(".pu-live-words").inner_text()
 
 
@@ -187,6 +189,7 @@ def test_reward_acts_while_the_slider_is_dragged(open_figure: OpenFigure) -> Non
 def test_run_starts_from_what_was_learnt(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
     page.get_by_role("button", name="Play").press("Enter")
+    assert "After 200 updates" in caption(page)
     board = page.locator(".pu-live-scroll").last
     learnt = board.get_by_role("row").nth(2).inner_text().split("\t")[1:5]  # of MCE
     page.get_by_role("combobox", name="start from").select_option("mce")
@@ -394,3 +397,36 @@ def test_focus_stays_on_the_control_that_was_used(open_figure: OpenFigure) -> No
     assert focused(page) == "name of action 1"
     page.get_by_role("button", name="remove the action a2").press("Enter")
     assert focused(page) == "state s0, start"  # nothing is left to be removed
+
+
+LARGE = (
+    f"world=1&grid={'/'.join(['S' + '.' * 11, *['.' * 12] * 10, '.' * 11 + 'G'])}&slip=0.2"
+    "&pay=143*1&run=pg-sm,pg-es,di,ce,mce,npg&steps=5000"
+)
+"""The largest grid, with six updates."""
+
+MOVE = """(steps) => steps.map((t) => {
+  const slider = document.querySelector("input[aria-label='update t']");
+  slider.value = t;
+  const begun = performance.now();
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  return performance.now() - begun;
+})"""
+"""Move the slider of time to each step; return the milliseconds that the page was busy."""
+
+
+def test_large_grid_is_drawn_within_a_frame_and_computed_in_slices(
+    open_figure: OpenFigure,
+) -> None:
+    page = open_figure(BuildWorld(world=LARGE))
+    page.evaluate(MOVE, [40])
+    assert "After 40 updates" in caption(page)
+    assert min(page.evaluate(MOVE, [*range(20, 40)])) < 50.0
+    page.evaluate(MOVE, [5000])
+    assert page.locator("[aria-busy=true]").count() == 1
+    assert re.search(r"Update \d+ of 5\u202f000 is computed", page.inner_text(".pu-live-words"))
+    page.get_by_role("button", name="row 3, column 5: empty").click()  # the page reacts
+    assert page.locator("[aria-busy=true]").count() == 1
+    page.evaluate(MOVE, [7])
+    assert "After 7 updates" in caption(page)
+    assert page.get_by_role("slider", name="update t").input_value() == "7"

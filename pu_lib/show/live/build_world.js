@@ -1,6 +1,7 @@
 // Build a world: draw a process, watch the updates learn it, change a reward, keep it.
 
 const LETTERS = { w: "x", g: "G", t: "T", s: "S", e: "." };
+const SLICE = 40; // milliseconds that the page computes before it reacts
 const SPEEDS = [[5, "slow"], [25, "medium"], [150, "fast"]]; // updates a second
 const SIZES = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 const LENGTHS = [50, 160, 200, 300, 400, 640, 1000];
@@ -68,6 +69,8 @@ function render({ model, el }) {
   let place = 0; // the selected cell, or the selected state of a graph
   let tool = "select";
   let playing = null;
+  let [coming, computing] = [null, null]; // the step that is being computed, and the timer of its next slice
+  let edited = null; // the world of the editor
   const past = [];
   let [action, adds] = [0, "0"]; // what a drag in the graph changes, and whether it adds a next state
   let held = null; // the settings before a slider was dragged: its drag is undone as a whole
@@ -94,6 +97,7 @@ function render({ model, el }) {
   function begin(next) {
     const found = stagesOf(next); // raises what is wrong before anything is replaced
     halt();
+    stop();
     [settings, stages, now] = [next, found, 0];
     lanes = settings.run.updates.map((name) => lane(name, stages, settings.run));
     lanes.forEach((one) => one.go(0));
@@ -139,6 +143,7 @@ function render({ model, el }) {
       const next = { ...settings, run: { ...settings.run, changes: [...changes, [now, at, reward]] } };
       stages = stagesOf(next);
       settings = next;
+      stop();
       lanes.forEach((one) => one.change(stages, now));
     });
   }
@@ -419,7 +424,7 @@ function render({ model, el }) {
     playing = null;
     play.textContent = "Play";
     words.setAttribute("aria-live", "polite");
-    if (played && !held) editorAnew();
+    if (played && !held) editorAnew(false);
   }
 
   function go() {
@@ -456,7 +461,13 @@ function render({ model, el }) {
     const box = html("div", { class: "pu-live-board", style: `--tone:${colours[name]}` },
       html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[name], told), room);
     const current = () => lanes.find((one) => one.name === name);
-    const redraw = fit(room, (width) => { if (current()) drawWorld(picture, worldNow(), current().path[now], width); });
+    let [drawn, wide, draw] = [null, 0, null]; // the world of the picture, its width, and how it shows a step
+    const redraw = fit(room, (width) => {
+      if (!current()) return;
+      const world = worldNow();
+      if (world !== drawn || width !== wide) [drawn, wide, draw] = [world, width, worldPicture(picture, world, width)];
+      draw(current().path[now]);
+    });
     const update = () => {
       const { back, right, states } = recovery(current(), stages, now);
       const open = [...stages[0].mdp.terminal.keys()].filter((s) => !stages[0].mdp.terminal[s]);
@@ -527,25 +538,55 @@ function render({ model, el }) {
     if (words.textContent !== text) words.textContent = text;
   }
 
+  // Go to step t. A long way is computed in slices, between which the page reacts to the reader.
   function show(t) {
-    if (place >= settings.world.pays.length) place = 0; // the world before this one was larger
-    lanes.forEach((one) => one.go(t));
-    now = t;
+    stop();
+    const begun = performance.now();
+    let reached = Math.min(t, ...lanes.map(({ path }) => path.length - 1));
+    while (reached < t && performance.now() - begun < SLICE) {
+      reached += 1;
+      lanes.forEach((one) => one.go(reached));
+    }
+    if (reached === t || playing) {
+      now = Math.max(reached, Math.min(now, t));
+      draw();
+      if (!playing && !held) editorAnew(false);
+      return;
+    }
     time.set(t);
+    el.setAttribute("aria-busy", "true");
+    words.setAttribute("aria-live", "off");
+    words.textContent = `Update ${digits(reached)} of ${digits(t)} is computed.`;
+    coming = t;
+    computing = setTimeout(() => show(t));
+  }
+
+  // Give up what is computed on the way to a later step.
+  function stop() {
+    clearTimeout(computing);
+    coming = null;
+    el.removeAttribute("aria-busy");
+    if (!playing) words.setAttribute("aria-live", "polite");
+  }
+
+  function draw() {
+    if (place >= settings.world.pays.length) place = 0; // the world before this one was larger
+    time.set(now);
     lanes.forEach(({ name }) => boards[name].update());
     drawCurves();
     tell();
     say();
-    if (!playing && !held) editorAnew();
   }
 
   let question_ = null;
   let wasAsked = "";
 
-  function editorAnew() {
+  // Draw the controls anew; those of the world only if it is another one, or if they must be.
+  function editorAnew(must = true) {
     const { world } = settings;
     focused(() => {
-      editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
+      if (must || edited !== worldNow()) editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
+      edited = worldNow();
       setting.replaceChildren(...runSettings());
     });
   }
@@ -565,8 +606,10 @@ function render({ model, el }) {
     }
     el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
     board.replaceChildren(...lanes.map(({ name }) => boards[name].box));
-    show(now);
-    if (playing && !held) editorAnew();
+    const to = coming;
+    draw();
+    if (!held) editorAnew();
+    if (to !== null) show(to);
     save();
   }
 

@@ -222,30 +222,48 @@ export function normalised(best, performance) {
   return gap > 1e-12 * Math.abs(best.performance) ? (performance - best.uniform) / gap : 1;
 }
 
+// What recovery() has found so far for the path of a lane in a stage, so that each step is looked at once.
+const recoveries = new WeakMap();
+
+function recoveryOf(path, stage) {
+  if (!recoveries.has(path)) recoveries.set(path, new WeakMap());
+  const found = recoveries.get(path);
+  if (!found.has(stage)) {
+    const { from, mdp, best } = stage;
+    const among = best.q.map((row) => {
+      const top = Math.max(...row);
+      return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
+    });
+    found.set(stage, { next: from, among, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)) });
+  }
+  return found.get(stage);
+}
+
 // The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), until
 // each state has an optimal action as its likeliest (`states`; 0 for terminal states), and until all of them do
-// together (`right`); null if t steps do not reach it.
+// together (`right`); null if t steps do not reach it. `change` of a lane needs new stages, as stagesOf() gives them.
 export function recovery({ path }, stages, t) {
-  const { from, mdp, best } = stageAt(stages, t);
-  const among = best.q.map((row) => {
-    const top = Math.max(...row);
-    return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
-  });
-  const states = mdp.terminal.map((end) => (end ? 0 : null));
-  let [back, right] = [null, null];
-  for (let k = from; k <= t; k += 1) {
-    const { performance, policies } = path[k];
-    if (back === null && normalised(best, performance) >= 0.95) back = k - from;
+  const stage = stageAt(stages, t);
+  const { from, mdp, best } = stage;
+  const found = recoveryOf(path, stage);
+  for (; found.next <= t; found.next += 1) {
+    const { performance, policies } = path[found.next];
+    const steps = found.next - from;
+    if (found.back === null && normalised(best, performance) >= 0.95) found.back = steps;
     let all = true;
-    policies.forEach((pi, s) => {
-      const most = (wanted) => Math.max(0, ...pi.filter((_, a) => among[s][a] === wanted));
-      const prefers = mdp.terminal[s] || most(true) > most(false) + 1e-12; // equal by rounding is no choice
-      if (prefers) states[s] ??= k - from;
+    for (let s = 0; s < policies.length; s += 1) {
+      let [right, wrong] = [0, 0];
+      policies[s].forEach((chance, a) => {
+        if (found.among[s][a]) right = Math.max(right, chance);
+        else wrong = Math.max(wrong, chance);
+      });
+      if (mdp.terminal[s] || right > wrong + 1e-12) found.states[s] ??= steps; // equal by rounding is no choice
       else all = false;
-    });
-    if (all) right ??= k - from;
+    }
+    if (all) found.right ??= steps;
   }
-  return { back, right, states, from };
+  const by = (steps) => (steps !== null && steps <= t - from ? steps : null);
+  return { back: by(found.back), right: by(found.right), states: found.states.map(by), from };
 }
 
 // The updates that answer the question of a task: those that are back first, or last.
