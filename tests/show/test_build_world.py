@@ -430,3 +430,31 @@ def test_large_grid_is_drawn_within_a_frame_and_computed_in_slices(
     page.evaluate(MOVE, [7])
     assert "After 7 updates" in caption(page)
     assert page.get_by_role("slider", name="update t").input_value() == "7"
+
+
+def test_reward_that_stays_the_same_is_no_change(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("slider", name="update t").press("PageUp")
+    page.get_by_role("button", name="Flip its sign").press("Enter")
+    assert "no sign to flip" in page.get_by_role("alert").inner_text()
+    control = page.get_by_role("slider", name="reward of the cell")
+    control.press("ArrowRight")
+    assert page.get_by_role("status").first.inner_text() == "The reward of the cell is now 0.05."
+    assert "after the reward changed" in caption(page)
+    control.press("ArrowLeft")  # back to the reward of the world
+    assert "after the reward changed" not in caption(page)
+    assert "then=" not in address_of(page)
+
+
+def test_task_goes_with_the_changes_it_is_about(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    for name, value in (("rows", "6"), ("updates", "50")):
+        page.get_by_role("combobox", name=name, exact=True).select_option(value)
+        assert "have been removed" in page.get_by_role("alert").inner_text()
+        assert not page.get_by_text("Which update is back first?").count()
+        page.get_by_role("button", name="Undo").press("Enter")
+        assert page.get_by_text("Which update is back first?").count() == 1
+    page.get_by_role("slider", name="update t").fill("30")
+    page.get_by_role("slider", name="reward of the cell").press("ArrowRight")
+    assert not page.get_by_text("Which update is back first?").count()
+    assert re.search(r"then=30\*0\*0\.05$", address_of(page))  # no task follows

@@ -215,6 +215,20 @@ def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
             np.testing.assert_allclose(found["performance"][name], shown, rtol=1e-8, atol=1e-10)
 
 
+def test_code_says_where_its_runs_may_differ(live: Call) -> None:
+    """The empty grid has tied values: MCE may follow another action, and PG-SM follows them all."""
+    [settings] = live([["readWorld", PRESETS["An empty grid"]]])
+    [lanes] = live([["worldPaths", settings]])
+    [code] = live([["pythonOf", settings]])
+    assert "their runs then differ" in code
+    found: dict[str, Any] = {}
+    exec(code, found)
+    shown = [entry["performance"] for entry in lanes[0]["path"]]
+    np.testing.assert_allclose(found["performance"]["pg-sm"], shown, rtol=1e-10)
+    settings["run"]["updates"] = ["pg-sm", "di"]
+    assert "differ" not in live([["pythonOf", settings]])[0]
+
+
 @pytest.mark.parametrize(
     "process",
     [

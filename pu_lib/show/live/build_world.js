@@ -10,14 +10,23 @@ const NEW_GRAPH = {
   initial: [1, 0], terminal: [false, true], states: ["s0", "s1"], actions: ["a0", "a1"],
 };
 
+// The number that a reader writes: "0.25", "1e-7" or "1/3".
+function numberIn(text) {
+  const [number, divisor = 1, ...more] = text.split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
+  return more.length ? NaN : number / divisor;
+}
+
+// A name in a message.
+const briefName = (name) => (name.length > 30 ? `${name.slice(0, 29)}…` : name);
+
 // The next states that a reader writes: "s1" or "s1 50 %, s2 50 %". Raises what is wrong.
 function movesFrom(text, states) {
   return text.split(",").map((part) => {
     if (states.includes(part.trim())) return [states.indexOf(part.trim()), 1];
-    const [, name, share, percent] = part.trim().match(/^(.*?)(?:\s+([\d.]+)\s*(%?))?$/);
+    const [, name, share, percent] = part.trim().match(/^(.*?)(?:\s+([\d.]\S*?)\s*(%?))?$/);
     const next = states.indexOf(name);
-    if (next < 0) throw new Error(`There is no state “${name}”; the states are ${spoken(states)}.`);
-    return [next, share === undefined ? 1 : Number(share) / (percent ? 100 : 1)];
+    if (next < 0) throw new Error(`There is no state “${briefName(name)}”; the states are ${spoken(states.slice(0, MOST_DRAWN).map(briefName))}.`);
+    return [next, share === undefined ? 1 : numberIn(share) / (percent ? 100 : 1)];
   });
 }
 
@@ -28,8 +37,11 @@ function unused(names, nameOf) {
   return nameOf(i);
 }
 
-const movesIn = (pairs, states) => pairs.map(([next, chance]) =>
-  (chance === 1 ? states[next] : `${states[next]} ${Number((100 * chance).toPrecision(12))} %`)).join(", ");
+// The same as text, which movesFrom() reads as exactly these probabilities.
+const movesIn = (pairs, states) => pairs.map(([next, chance]) => {
+  const percent = Number((100 * chance).toPrecision(12));
+  return chance === 1 ? states[next] : `${states[next]} ${percent / 100 === chance ? `${percent} %` : chance}`;
+}).join(", ");
 
 // The world without a state: what led there is divided among the other next states in proportion.
 function withoutState(world, gone) {
@@ -38,13 +50,14 @@ function withoutState(world, gone) {
   const moves = rest(world.moves.map((row, s) => row.map((pairs) => {
     const kept_ = pairs.filter(([next]) => next !== gone);
     const total = sum(kept_.map(([, chance]) => chance));
-    return kept_.length || world.terminal[s] ? kept_.map(([next, chance]) => [left(next), chance / total]) : [[left(s), 1]];
+    return total > 0 || world.terminal[s] ? kept_.map(([next, chance]) => [left(next), chance / total]) : [[left(s), 1]];
   })));
   const initial = rest(world.initial);
   const total = sum(initial);
+  const first = Math.max(0, rest(world.terminal).indexOf(false)); // the start if the start is removed
   return {
     ...world, moves, pays: rest(world.pays), terminal: rest(world.terminal), states: rest(world.states),
-    initial: initial.map((chance, s) => (total > 0 ? chance / total : s === 0 ? 1 : 0)),
+    initial: initial.map((chance, s) => (total > 0 ? chance / total : s === first ? 1 : 0)),
   };
 }
 
@@ -71,6 +84,7 @@ function render({ model, el }) {
   let playing = null;
   let [coming, computing] = [null, null]; // the step that is being computed, and the timer of its next slice
   let edited = null; // the world of the editor
+  let note = ""; // what a change has removed
   const past = [];
   let [action, adds] = [0, "0"]; // what a drag in the graph changes, and whether it adds a next state
   let held = null; // the settings before a slider was dragged: its drag is undone as a whole
@@ -109,13 +123,19 @@ function render({ model, el }) {
     if (get("world") !== text) put({ world: text });
   }
 
-  // Do what `action` says about the settings, or say why it cannot be done.
+  // Say what changed. A text that is the same as before would not be read out.
+  function hear(said) {
+    heard.textContent = said && said === heard.textContent ? `${said}\u00a0` : said;
+  }
+
+  // Do what `change` says about the settings, or say why it cannot be done.
   function attempt(change, said = "") {
     const before = settings && writeWorld(settings);
+    note = "";
     try {
       change();
-      trouble.textContent = "";
-      heard.textContent = said;
+      trouble.textContent = note;
+      hear(said);
       if (before && writeWorld(settings) !== before && !(held && past.at(-1) === held)) past.push(before);
     } catch (error) {
       trouble.textContent = error.message;
@@ -127,25 +147,40 @@ function render({ model, el }) {
   const edit = (world, said = "", at = place) => attempt(() => {
     const same = shape(world) === shape(settings.world);
     const run = same ? settings.run : { ...settings.run, changes: [], from: null };
-    begin({ ...settings, world, run });
+    begin(withoutTask({ ...settings, world, run }));
     place = at;
   }, said);
-  const rerun = (changes, said = "") => attempt(() => begin({ ...settings, run: { ...settings.run, ...changes } }), said);
+  const rerun = (changes, said = "") => attempt(() => begin(withoutTask({ ...settings, run: { ...settings.run, ...changes } })), said);
+
+  // The next settings; without the task if they lack changes of a reward, which the task is about. A change
+  // of the reward `at` a place in this step is only another one.
+  function withoutTask(next, at = null) {
+    const lost = settings.run.changes.some((change) => !next.run.changes.includes(change) && !(change[0] === now && change[1] === at));
+    if (lost) note = "Changes of rewards at other steps have been removed.";
+    return lost ? { ...next, ask: noTask() } : next;
+  }
 
   // A reward at the start is one of the world; later it is a change, and what was learnt is kept.
-  function pay(at, reward) {
+  function pay(at, reward, name) {
+    const said = `The ${name} is now ${reward}.`;
+    if (reward === payAt(worldNow(), at)) {
+      refresh();
+      return;
+    }
     if (now === 0) {
-      edit(withPay(settings.world, at, reward));
+      edit(withPay(settings.world, at, reward), said);
       return;
     }
     attempt(() => {
       const changes = settings.run.changes.filter(([t, other]) => t < now || (t === now && other !== at));
-      const next = { ...settings, run: { ...settings.run, changes: [...changes, [now, at, reward]] } };
+      const before = changes.reduce((world, [, other, paid]) => withPay(world, other, paid), settings.world);
+      if (payAt(before, at) !== reward) changes.push([now, at, reward]); // a slider may come back
+      const next = withoutTask({ ...settings, run: { ...settings.run, changes } }, at);
       stages = stagesOf(next);
       settings = next;
       stop();
       lanes.forEach((one) => one.change(stages, now));
-    });
+    }, said);
   }
 
   const worldNow = () => stages.findLast(({ from }) => from <= now).world;
@@ -212,16 +247,16 @@ function render({ model, el }) {
     input.addEventListener("input", () => { // the editor is not drawn anew until the slider is released
       halt();
       held ??= writeWorld(settings);
-      pay(at, Number(input.value));
+      pay(at, Number(input.value), name);
     });
     input.addEventListener("change", () => {
       held = null;
       refresh();
     });
     const flip = button("Flip its sign", () => {
-      const reward = -payAt(worldNow(), at);
-      pay(at, reward);
-      heard.textContent = `The reward is now ${reward}.`;
+      const reward = payAt(worldNow(), at);
+      if (reward === 0) attempt(() => { throw new Error("The reward is 0; it has no sign to flip."); });
+      else pay(at, -reward, name);
     }, "pu-live-small");
     flip.setAttribute("data-key", `flip ${at}`);
     return html("div", { class: "pu-live-bar" }, one.row, flip);
@@ -231,7 +266,7 @@ function render({ model, el }) {
     const one = slider(name, 0, high, 0.01, settings.world[key], (x) => `${Number(x.toFixed(3))}`, () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", key);
-    input.addEventListener("change", () => edit({ ...settings.world, [key]: Number(input.value) }));
+    input.addEventListener("change", () => edit({ ...settings.world, [key]: Number(input.value) }, `The ${name} is now ${input.value}.`));
     return one.row;
   }
 
@@ -270,18 +305,20 @@ function render({ model, el }) {
     };
     const remove = (s) => {
       if (moves.length < 2) return;
-      edit(withoutState(world, s), `${states[s]} is removed.`, Math.max(0, s - 1));
+      const next = withoutState(world, s);
+      const begins = world.initial[s] === 1 ? ` The start is now ${next.states[next.initial.indexOf(1)]}.` : "";
+      edit(next, `${states[s]} is removed.${begins}`, Math.max(0, s - 1));
     };
     const add = () => {
       edit({
         ...world, moves: [...moves, actions.map(() => [[moves.length, 1]])], pays: [...world.pays, actions.map(() => 0)],
         initial: [...world.initial, 0], terminal: [...terminal, false], states: [...states, unused(states, stateName)],
-      }, "A state is added.", moves.length);
+      }, `The state ${unused(states, stateName)} is added.`, moves.length);
     };
     const grow = () => edit({
       ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
       actions: [...actions, unused(actions, actionName)],
-    }, "An action is added.");
+    }, `The action ${unused(actions, actionName)} is added.`);
     const field = (label, key, value, change) => {
       const input = html("input", { type: "text", "aria-label": label, "data-key": key, value });
       input.addEventListener("change", () => change(input.value.trim()));
@@ -298,11 +335,11 @@ function render({ model, el }) {
       const leads = field(`${name} leads to`, `leads ${a}`, movesIn(moves[place][a], states), (text) => attempt(() => {
         const next = { ...world, moves: moves.with(place, moves[place].with(a, movesFrom(text, states))) };
         begin({ ...settings, world: next });
-      }));
-      const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
+      }, `${name} in ${states[place]} leads to ${text}.`));
+      const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, numberIn(text), `reward of ${name}`));
       const called = field(`name of action ${a + 1}`, `action ${a}`, name, (text) => attempt(() => {
         begin({ ...settings, world: { ...world, actions: renamed(actions, a, text, "an action") } });
-      }));
+      }, `${name} is now called ${text}.`));
       return html("tr", {}, html("td", {}, called), html("td", {}, leads), html("td", {}, paid), html("td", {}, shrink(a)));
     });
     const tick = (name, on, change) => {
@@ -314,17 +351,22 @@ function render({ model, el }) {
     dropped.disabled = moves.length < 2;
     const called = field("name of the state", "name", states[place], (text) => attempt(() => {
       begin({ ...settings, world: { ...world, states: renamed(states, place, text, "a state") } });
-    }));
+    }, `${states[place]} is now called ${text}.`));
     const drags = moves.length > MOST_DRAWN ? "" : html("div", { class: "pu-live-bar" },
       select("a drag makes", actions.map((name, a) => [a, name]), action, (a) => { action = Number(a); refresh(); }),
       select("lead", [["0", "there alone"], ["1", "there as well"]], adds, (value) => { adds = value; }));
     side.replaceChildren(drags,
       html("div", { class: "pu-live-bar" },
         select("state", states.map((name, s) => [s, name]), place, (s) => { place = Number(s); refresh(); }), called,
-        tick("start", world.initial[place] > 0, () => edit({ ...world, initial: world.initial.map((_, s) => (s === place ? 1 : 0)) })),
+        tick("start", world.initial[place] > 0, (on) => attempt(() => {
+          const starts = world.initial.map((chance, s) => (s === place ? on : chance > 0));
+          const many = starts.filter(Boolean).length;
+          if (many === 0) throw new Error("A state must be the start. Make another one the start first.");
+          begin({ ...settings, world: { ...world, initial: starts.map((start_) => (start_ ? 1 / many : 0)) } });
+        }, `${states[place]} is ${on ? "now a start" : "no start any more"}.`)),
         tick("end", terminal[place], (on) => edit({
           ...world, terminal: terminal.with(place, on), moves: moves.with(place, actions.map(() => (on ? [] : [[place, 1]]))), pays: world.pays.with(place, actions.map(() => 0)),
-        }))),
+        }, `${states[place]} is ${on ? "now an end" : "no end any more"}.`))),
       terminal[place] ? "" : html("div", { class: "pu-live-scroll" }, html("table", {},
         html("thead", {}, html("tr", {}, ...["action", "leads to", "reward", "remove"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows))),
       terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`),
@@ -337,16 +379,16 @@ function render({ model, el }) {
 
   const presetTexts = presets.map(([name, text]) => [name, writeWorld(readWorld(text))]);
   const preset = select("world", [...presets.map(([name]) => [name, name]), ["", "your own"]], "", (name) => {
-    if (name !== "") attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }));
+    if (name !== "") attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }), `The world is now ${name}.`);
   });
   const title = html("input", { type: "text", "aria-label": "name of the world", placeholder: "name", maxlength: "80" });
-  title.addEventListener("change", () => attempt(() => { settings = { ...settings, world: { ...settings.world, name: title.value } }; }));
+  title.addEventListener("change", () => attempt(() => { settings = { ...settings, world: { ...settings.world, name: title.value } }; }, `The world is now called ${title.value || "nothing"}.`));
   const undo = button("Undo", () => {
     const text = past.pop();
     if (text === undefined) return;
     begin(readWorld(text));
     trouble.textContent = "";
-    heard.textContent = "Undone.";
+    hear("Undone.");
     refresh();
   });
   // Another world: without the changes and the task of the old one.
@@ -364,7 +406,7 @@ function render({ model, el }) {
     const box = html("input", { type: "checkbox", value: name });
     box.addEventListener("change", () => {
       const chosen = boxes.filter(({ box: one }) => one.checked).map(({ name: one }) => one);
-      if (chosen.length) rerun({ updates: chosen });
+      if (chosen.length) rerun({ updates: chosen }, `${spoken(chosen.map((one) => labels[one]))} ${chosen.length === 1 ? "is" : "are"} shown.`);
       else refresh();
     });
     return { name, box, row: html("label", { class: "pu-live-choice" }, box, html("span", { class: "pu-live-swatch", style: `--tone:${colours[name]}` }), labels[name]) };
@@ -380,7 +422,7 @@ function render({ model, el }) {
     input.addEventListener("change", () => {
       const x = Number(input.value);
       const rest = (from ?? Array(n).fill(1 / n)).slice(1);
-      rerun({ from: [x, ...rest.map((chance) => ((1 - x) * chance) / sum(rest))] });
+      rerun({ from: [x, ...rest.map((chance) => ((1 - x) * chance) / sum(rest))] }, `The first probability of ${action} is now ${x}.`);
     });
     const table = Array.isArray(from?.[0]);
     const kinds = [["uniform", "uniform"], ["slider", "by slider"], ...(table ? [["learnt", "what was learnt"]] : []),
@@ -389,7 +431,7 @@ function render({ model, el }) {
       if (kind === "learnt") return;
       const learnt = lanes.find(({ name }) => name === kind);
       rerun({ from: learnt ? startFrom(learnt.path[now].policies) : kind === "slider" ? Array(n).fill(1 / n) : null },
-        learnt ? `All updates start from what ${labels[kind]} learnt.` : "");
+        learnt ? `All updates start from what ${labels[kind]} learnt.` : `All updates start from ${kind === "slider" ? "the policy of the slider" : "the uniform policy"}.`);
     });
     choice.querySelector("select").setAttribute("data-key", "start from");
     return html("div", { class: "pu-live-bar" }, choice, from === null || table ? "" : one.row);
@@ -400,10 +442,10 @@ function render({ model, el }) {
     const visits = slider("weights", 0, 1, 0.05, share, (x) => ({ 0: "uniform", 1: "visits" })[x] ?? `${Number((100 * x).toFixed())} % visits`, () => {});
     const input = visits.row.querySelector("input");
     input.setAttribute("data-key", "share");
-    input.addEventListener("change", () => rerun({ share: Number(input.value) }));
+    input.addEventListener("change", () => rerun({ share: Number(input.value) }, `The weights are now ${input.getAttribute("aria-valuetext")}.`));
     return [html("div", { class: "pu-live-bar" },
-      select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) })),
-      select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) })),
+      select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) }, `The step size is now ${x}.`)),
+      select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) }, `There are now ${plural(Number(x), "update")}.`)),
       visits.row), start(),
     html("p", { class: "pu-live-key" }, `In each step the weight of a state is ${eta === 1 ? "" : `${eta} times `}${
       share === 0 ? "1" : share === 1 ? "its expected discounted visits" : `(${share} × its expected discounted visits + ${Number((1 - share).toFixed(3))})`}.`)];

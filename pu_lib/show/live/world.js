@@ -496,6 +496,12 @@ def build(pays):
   };
 }
 
+// The updates that follow the greedy action alone.
+const GREEDY = ["ce", "mce", "sce"];
+const TIES = `# Where actions have equal values, CE, MCE and SCE follow the one that is ahead by rounding. That can be
+# another one here than in the page, and their runs then differ from that step on.
+`;
+
 const IMPORTS = ["import numpy as np", "", "import pu_lib", "from pu_lib.trajectories import mixture"].join("\n");
 
 // Python code that builds the world and runs the comparison.
@@ -519,7 +525,7 @@ pays = ${pays}
 process = build(pays)
 stages = [(${ends[0]}, process)]  # numbers of steps, and processes
 ${stages.map((line) => `${line}\n`).join("")}
-performance = {}
+${run.updates.some((name) => GREEDY.includes(name)) ? TIES : ""}performance = {}
 for name in ${JSON.stringify(run.updates)}:
 ${start}
     performance[name] = []
