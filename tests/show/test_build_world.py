@@ -457,4 +457,40 @@ def test_task_goes_with_the_changes_it_is_about(open_figure: OpenFigure) -> None
     page.get_by_role("slider", name="update t").fill("30")
     page.get_by_role("slider", name="reward of the cell").press("ArrowRight")
     assert not page.get_by_text("Which update is back first?").count()
-    assert re.search(r"then=30\*0\*0\.05$", address_of(page))  # no task follows
+    assert re.search(r"then=30\*0\*0\.05&t=30$", address_of(page))  # no task follows
+
+
+def test_address_stays_until_something_changes(open_figure: OpenFigure) -> None:
+    figure = BuildWorld(world=PRESETS["An empty grid"])
+    broken = f"{figure.address}=1&grid=zz"
+    page = open_figure(figure, address=broken, reduced_motion="reduce")
+    assert "a cell “z”" in page.get_by_role("alert").inner_text()
+    assert address_of(page).endswith(f"#{broken}")
+    page.evaluate("location.hash = 'how-to-use-it'")
+    page.get_by_role("button", name="row 1, column 3: empty").click()
+    assert address_of(page).endswith("#how-to-use-it")  # nothing but the selection
+    page.get_by_role("button", name="row 1, column 3: empty").press("w")
+    assert "grid=..x.G/" in address_of(page)
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=zz")
+    page.wait_for_function("() => document.querySelector('[role=alert]').textContent")
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=S.G&pay=2*1")
+    page.wait_for_function("() => !document.querySelector('[role=alert]').textContent")
+    assert page.get_by_role("button", name="row 1, column 3: goal, reward 1").count() == 1
+    page.get_by_role("button", name="Undo").press("Enter")  # back to the world before the address
+    assert "grid=..x.G/" in address_of(page)
+
+
+def test_step_is_in_the_address(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("slider", name="update t").fill("90")
+    assert "after the reward changed" in caption(page)
+    words, address = caption(page), address_of(page)
+    assert "&t=90" in address
+    page.reload()
+    page.wait_for_selector(".pu-live-words:not(:empty)")
+    assert caption(page) == words
+    assert address_of(page) == address
+    page.get_by_role("combobox", name="step size").select_option("3")
+    assert "After 0 updates" in caption(page)
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert caption(page) == words

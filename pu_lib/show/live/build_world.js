@@ -85,6 +85,7 @@ function render({ model, el }) {
   let [coming, computing] = [null, null]; // the step that is being computed, and the timer of its next slice
   let edited = null; // the world of the editor
   let note = ""; // what a change has removed
+  let opened = null; // the text that was opened, until the reader changes something
   const past = [];
   let [action, adds] = [0, "0"]; // what a drag in the graph changes, and whether it adds a next state
   let held = null; // the settings before a slider was dragged: its drag is undone as a whole
@@ -108,18 +109,24 @@ function render({ model, el }) {
 
   // Settings
 
-  function begin(next) {
+  function begin(next) { // at step 0
     const found = stagesOf(next); // raises what is wrong before anything is replaced
     halt();
     stop();
-    [settings, stages, now] = [next, found, 0];
+    [settings, stages, now] = [{ ...next, t: 0 }, found, 0];
     lanes = settings.run.updates.map((name) => lane(name, stages, settings.run));
     lanes.forEach((one) => one.go(0));
   }
 
+  const withStep = () => writeWorld({ ...settings, t: now });
+
+  // The address stays as the reader gave it until something changes; then it has the step, too.
   function save() {
     const text = writeWorld(settings);
-    address.write(partOf(text));
+    if (withStep() !== opened) {
+      opened = null;
+      address.write(partOf(withStep()));
+    }
     if (get("world") !== text) put({ world: text });
   }
 
@@ -130,13 +137,13 @@ function render({ model, el }) {
 
   // Do what `change` says about the settings, or say why it cannot be done.
   function attempt(change, said = "") {
-    const before = settings && writeWorld(settings);
+    const [before, shown_] = [writeWorld(settings), withStep()];
     note = "";
     try {
       change();
       trouble.textContent = note;
       hear(said);
-      if (before && writeWorld(settings) !== before && !(held && past.at(-1) === held)) past.push(before);
+      if (writeWorld(settings) !== before && !(held && past.at(-1) === held)) past.push(shown_);
     } catch (error) {
       trouble.textContent = error.message;
     }
@@ -246,7 +253,7 @@ function render({ model, el }) {
     input.setAttribute("data-key", `pay ${at}`);
     input.addEventListener("input", () => { // the editor is not drawn anew until the slider is released
       halt();
-      held ??= writeWorld(settings);
+      held ??= withStep();
       pay(at, Number(input.value), name);
     });
     input.addEventListener("change", () => {
@@ -386,10 +393,11 @@ function render({ model, el }) {
   const undo = button("Undo", () => {
     const text = past.pop();
     if (text === undefined) return;
-    begin(readWorld(text));
+    const next = readWorld(text);
+    begin(next);
     trouble.textContent = "";
     hear("Undone.");
-    refresh();
+    refresh(next.t);
   });
   // Another world: without the changes and the task of the old one.
   const anew = (world, said) => attempt(() => {
@@ -467,6 +475,7 @@ function render({ model, el }) {
     play.textContent = "Play";
     words.setAttribute("aria-live", "polite");
     if (played && !held) editorAnew(false);
+    if (played) save();
   }
 
   function go() {
@@ -593,6 +602,7 @@ function render({ model, el }) {
       now = Math.max(reached, Math.min(now, t));
       draw();
       if (!playing && !held) editorAnew(false);
+      if (!playing) save();
       return;
     }
     time.set(t);
@@ -633,7 +643,7 @@ function render({ model, el }) {
     });
   }
 
-  function refresh() {
+  function refresh(to = coming) {
     const { world, run, hide, ask } = settings;
     title.value = world.name;
     const text = writeWorld({ ...settings, hide: [] });
@@ -648,11 +658,10 @@ function render({ model, el }) {
     }
     el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
     board.replaceChildren(...lanes.map(({ name }) => boards[name].box));
-    const to = coming;
     draw();
     if (!held) editorAnew();
-    if (to !== null) show(to);
-    save();
+    if (to) show(to);
+    else save();
   }
 
   // What is kept
@@ -664,7 +673,7 @@ function render({ model, el }) {
   }
 
   const keep = html("div", { class: "pu-live-bar" },
-    button("Copy link", () => copy(address.link(partOf(writeWorld(settings))), "link"), "pu-live-small"),
+    button("Copy link", () => copy(address.link(partOf(withStep())), "link"), "pu-live-small"),
     button("Copy as Python", () => copy(pythonOf(settings), "code"), "pu-live-small"),
     button("Download JSON", () => download(jsonOf(worldNow()), "world.json"), "pu-live-small"),
     button("Download curves", () => download(csvOf(lanes, now), "curves.csv"), "pu-live-small"));
@@ -678,20 +687,29 @@ function render({ model, el }) {
 
   const focused = focusKeeper(el, () => editor.querySelector("[aria-pressed=true]") ?? preset.querySelector("select"));
 
+  // Open a text, or say what is wrong with it.
   function open(text) {
+    const before = settings && withStep();
+    let to = null;
+    trouble.textContent = "";
     try {
-      begin(readWorld(text));
+      const next = readWorld(text);
+      begin(next);
+      to = next.t;
+      if (before) past.push(before);
     } catch (error) {
       trouble.textContent = error.message;
       if (settings === null) begin(readWorld(presets[0][1]));
     }
-    refresh();
+    opened = writeWorld({ ...settings, t: to ?? now });
+    refresh(to);
+    return to !== null;
   }
 
   open(worldIn(address.read()) ?? get("world"));
   window.addEventListener("hashchange", () => {
     const text = worldIn(address.read());
-    if (text !== null && text !== writeWorld(settings)) open(text);
+    if (text !== null && text !== withStep() && open(text)) address.write(address.read());
   });
   model.on("change:world", () => { if (get("world") !== writeWorld(settings)) open(get("world")); });
 }

@@ -325,7 +325,7 @@ const PAUSE = 300; // milliseconds between changes of the address, of which Safa
 
 function addressOf(name) {
   const inNotebook = document.body.hasAttribute("data-jp-theme-light");
-  const given = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.includes("=")));
+  const given = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.indexOf("=") > 0));
   const nameOf = (text) => text.slice(0, text.indexOf("="));
   const page = (window.puAddress ??= { parts: new Map(given().map((text) => [nameOf(text), text])), last: -Infinity, waiting: null });
   const put = () => {

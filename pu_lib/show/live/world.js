@@ -109,6 +109,9 @@ export function fault(world) {
   if (n < 1 || n > MOST_STATES) return `The world has ${n} states; the page computes 1 to ${MOST_STATES}.`;
   if (actions.length < 2 || actions.length > MOST_ACTIONS) return `The world has ${actions.length} actions; the page shows 2 to ${MOST_ACTIONS}.`;
   const isState = (s) => Number.isInteger(s) && s >= 0 && s < n;
+  const twice = (names) => names.find((name, i) => names.indexOf(name) !== i);
+  const same = twice(states) ?? twice(actions);
+  if (same !== undefined) return `Two states or two actions are called “${same}”.`;
   const off = (chances) => !chances.every((x) => x >= 0) || Math.abs(sum(chances) - 1) > 1e-9;
   for (let s = 0; s < n; s += 1) {
     for (let a = 0; a < actions.length; a += 1) {
@@ -116,6 +119,7 @@ export function fault(world) {
       if (!number(pays[s]?.[a])) return `The reward of ${where} is no number.`;
       if (terminal[s]) continue;
       if (!pairs || !pairs.every(([next]) => isState(next))) return `${where} leads to a state that does not exist.`;
+      if (pairs.some(([, chance]) => chance < 0)) return `A probability of ${where} is negative.`;
       if (off(pairs.map(([, chance]) => chance))) return `The probabilities of ${where} sum to ${Number(sum(pairs.map(([, x]) => x)).toPrecision(6))}, not to 1.`;
     }
   }
@@ -276,8 +280,11 @@ export function answersOf(ask, names, backs) {
 // ---------------------------------------------------------------------------------------------
 // The text of a world and its run, after # in an address: names and values, "name=value&...".
 
+// A decimal number, or NaN: Number() would also read nothing, spaces and "0x10".
+const decimal = (text) => (/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN);
+
 const pairsOf = (text) => text.split(",").filter(Boolean).map((part) => {
-  const [place, value] = part.split("*").map(Number);
+  const [place, value] = part.split("*").map(decimal);
   return [place, part.includes("*") ? value : 1];
 });
 const pairsText = (pairs) => pairs.map(([place, value]) => (value === 1 ? `${place}` : `${place}*${value}`)).join(",");
@@ -304,7 +311,8 @@ export const actionName = (a) => `a${a}`;
 export const noTask = () => ({ text: "", answer: "first", why: "" });
 
 // A task is { text, answer, why }: a question, the answer "first" or "last" of recovery(), and the reason.
-export function writeWorld({ world, run, hide = [], ask = noTask() }) {
+// `t` is the step that is shown.
+export function writeWorld({ world, run, hide = [], ask = noTask(), t = 0 }) {
   const parts = [["world", 1]];
   const add = (key, value, usual = "") => { if (`${value}` !== `${usual}`) parts.push([key, value]); };
   if (world.kind === "grid") {
@@ -328,6 +336,7 @@ export function writeWorld({ world, run, hide = [], ask = noTask() }) {
   ["eta", "share", "steps"].forEach((key) => add(key, run[key], usual[key]));
   add("from", run.from === null ? "" : Array.isArray(run.from[0]) ? run.from.map((row) => row.join(",")).join("/") : run.from.join(","));
   add("then", run.changes.map((change) => change.join("*")).join(","));
+  add("t", t, 0);
   add("hide", hide.join(","));
   add("ask", encoded(ask.text));
   add("answer", ask.answer, "first");
@@ -336,7 +345,7 @@ export function writeWorld({ world, run, hide = [], ask = noTask() }) {
 }
 
 const policyFrom = (text) => {
-  const rows = text.split("/").map((row) => row.split(",").map(Number));
+  const rows = text.split("/").map((row) => row.split(",").map(decimal));
   return text.includes("/") ? rows : rows[0];
 };
 
@@ -346,12 +355,19 @@ export function readWorld(text) {
     const at = part.indexOf("=");
     return [part.slice(0, at), part.slice(at + 1)];
   }));
-  const words = (key) => decodeURIComponent((given[key] ?? "").replaceAll("+", " "));
-  const plain = (key) => decodeURIComponent(given[key] ?? "");
+  const decoded = (part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      throw new Error(`The address has a broken % sign in “${part.slice(0, 40)}”.`);
+    }
+  };
+  const words = (key) => decoded((given[key] ?? "").replaceAll("+", " "));
+  const plain = (key) => decoded(given[key] ?? "");
   const list = (key) => plain(key).split(",").filter(Boolean);
-  const number = (key, usual) => (key in given ? Number(plain(key)) : usual);
+  const number = (key, usual) => (key in given ? decimal(plain(key)) : usual);
   const named = (key, length, usual) => {
-    const names = key in given ? given[key].split(",").map((name) => decodeURIComponent(name.replaceAll("+", " "))) : [];
+    const names = key in given ? given[key].split(",").map((name) => decoded(name.replaceAll("+", " "))) : [];
     return Array.from({ length }, (_, i) => names[i] || usual(i));
   };
   if (given.world !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
@@ -364,13 +380,14 @@ export function readWorld(text) {
       pays: filled(rows.join("").length, pairsOf(plain("pay")), "reward"),
     };
   } else if ("graph" in given) {
-    const [n, width] = plain("graph").split("*").map(Number);
-    if (!(n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
-      throw new Error(`The address has a graph of ${plain("graph").replace("*", " states and ")} actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
+    const [n, width] = plain("graph").split("*").map(decimal);
+    if (!([n, width].every(Number.isInteger) && n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
+      throw new Error(`The address has the graph “${plain("graph")}”, of states and actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
     }
     const moves = plain("move").split("_").map(pairsOf);
     if (moves.length !== n * width) throw new Error(`The address has moves for ${moves.length} pairs of a state and an action; the graph has ${n * width}.`);
-    const ends = list("end").map(Number);
+    const ends = list("end").map(decimal);
+    if (!ends.every((s) => Number.isInteger(s) && s >= 0 && s < n)) throw new Error(`The address has the ends “${plain("end")}”; the states have the numbers 0 to ${n - 1}.`);
     world = {
       kind: "graph", ...common, moves: cut(moves, width),
       pays: cut(filled(n * width, pairsOf(plain("pay")), "reward"), width),
@@ -384,13 +401,15 @@ export function readWorld(text) {
     updates: "run" in given ? list("run") : usual.updates,
     eta: number("eta", usual.eta), share: number("share", usual.share), steps: number("steps", usual.steps),
     from: "from" in given ? policyFrom(plain("from")) : null,
-    changes: list("then").map((part) => part.split("*").map(Number)),
+    changes: list("then").map((part) => part.split("*").map(decimal)),
   };
-  const wrong = fault(world) || runFault(world, run);
+  const t = number("t", 0);
+  const wrong = fault(world) || runFault(world, run)
+    || (Number.isInteger(t) && t >= 0 && t <= run.steps ? "" : `The step is ${t}; it must be 0 to ${run.steps}.`);
   if (wrong) throw new Error(wrong);
   const ask = { text: words("ask"), answer: plain("answer") || "first", why: words("why") };
   if (!["first", "last"].includes(ask.answer)) throw new Error(`The answer of the task is “${ask.answer}”; it must be first or last.`);
-  return { world, run, hide: list("hide"), ask };
+  return { world, run, hide: list("hide"), ask, t };
 }
 
 function runFault(world, { updates, eta, share, steps, from, changes }) {
@@ -407,9 +426,9 @@ function runFault(world, { updates, eta, share, steps, from, changes }) {
   if (rows && !rows.every((row) => row.length === nActions(world) && row.every((x) => x > 0) && Math.abs(sum(row) - 1) <= 1e-9)) {
     return `The first policy must have ${nActions(world)} positive probabilities that sum to 1.`;
   }
-  const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t >= (changes[i - 1]?.[0] ?? 1)
+  const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t <= steps && t >= (changes[i - 1]?.[0] ?? 1)
     && Number.isInteger(place) && place >= 0 && place < places && Number.isFinite(reward)));
-  return wrong ? "A change of a reward needs a step, in order, a place and a number." : "";
+  return wrong ? "A change of a reward needs a step of the run, in order, a place and a number." : "";
 }
 
 // ---------------------------------------------------------------------------------------------
