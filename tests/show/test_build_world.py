@@ -494,3 +494,105 @@ def test_step_is_in_the_address(open_figure: OpenFigure) -> None:
     assert "After 0 updates" in caption(page)
     page.get_by_role("button", name="Undo").press("Enter")
     assert caption(page) == words
+
+
+def test_long_names_stay_within_the_page(open_figure: OpenFigure) -> None:
+    name = "W" * 60
+    text = f"world=1&graph=2*2&move=1_1__&start=0&end=1&states={name},b&actions={name}x,c"
+    page = open_figure(BuildWorld(world=text), width=390, reduced_motion="reduce")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    fill(page, "name of the state", "b")
+    page.get_by_role("textbox", name=f"{name}x leads to").fill(f"{name}, {name[:50]}")
+    page.keyboard.press("Enter")
+    assert len(page.get_by_role("alert").inner_text()) < 150
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for field in ("name of the state", "name of action 1"):
+        assert page.get_by_role("textbox", name=field).get_attribute("maxlength") == "40"
+
+
+def test_fields_read_what_they_write(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("button", name="New graph").press("Enter")
+    alert = page.get_by_role("alert")
+    for text, pairs in (
+        ("s1 99.9999999 %, s0 0.0000001 %", "1*0.999999999,0*9.999999999999999e-10"),
+        ("s1 1/3, s0 2/3", "1*0.3333333333333333,0*0.6666666666666666"),
+    ):
+        fill(page, "a0 leads to", text)
+        assert alert.inner_text() == ""
+        page.get_by_role("textbox", name="a0 leads to").press("End")
+        page.keyboard.type(" ")
+        page.keyboard.press("Enter")
+        assert alert.inner_text() == ""
+        found = address_of(page)
+        assert re.search(r"move=([^_]*)_", found)[1].count("*") == 2  # type: ignore[index]
+        assert f"move={pairs}_" in found
+    fill(page, "a0 leads to", "s0 100 %, s1 0 %")
+    page.get_by_role("combobox", name="state", exact=True).select_option("s1")
+    page.get_by_role("button", name="Remove this state").press("Enter")
+    assert alert.inner_text() == ""
+    page.get_by_role("button", name="Undo").press("Enter")
+    page.get_by_role("combobox", name="state", exact=True).select_option("s0")
+    fill(page, "a0 leads to", "s1 0 %, s0 -1 %")
+    assert "There is no state" in alert.inner_text()
+    fill(page, "reward of a0", "1/4")
+    assert "pay=0*0.25" in address_of(page)
+
+
+def test_screen_readers_hear_each_change(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    status = page.get_by_role("status").first
+    page.get_by_role("button", name="New graph").press("Enter")
+    fill(page, "a0 leads to", "s0")
+    assert status.inner_text() == "a0 in s0 leads to s0."
+    fill(page, "reward of a0", "0.5")
+    assert status.inner_text() == "The reward of a0 is now 0.5."
+    fill(page, "name of action 1", "go")
+    assert status.inner_text() == "a0 is now called go."
+    page.get_by_role("checkbox", name="end").press("Space")
+    assert status.inner_text() == "s0 is now an end."
+    page.get_by_role("slider", name="discount").press("ArrowLeft")
+    assert status.inner_text() == "The discount is now 0.89."
+    page.get_by_role("combobox", name="step size").select_option("3")
+    assert status.inner_text() == "The step size is now 3."
+    heard = set()
+    for _ in range(2):
+        page.get_by_role("button", name="Undo").press("Enter")
+        heard.add(status.evaluate("(node) => node.textContent"))
+    assert len(heard) == 2  # the same text twice would not be read out
+
+
+def test_start_states_are_ticked(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("button", name="New graph").press("Enter")
+    page.get_by_role("button", name="Add a state").press("Enter")
+    tick = page.get_by_role("checkbox", name="start")
+    tick.press("Space")
+    assert "start=0*0.5,2*0.5" in address_of(page)
+    tick.press("Space")
+    assert "start=0&" in address_of(page)
+    page.get_by_role("combobox", name="state", exact=True).select_option("s0")
+    tick.press("Space")
+    assert "A state must be the start" in page.get_by_role("alert").inner_text()
+    assert tick.is_checked()
+    page.get_by_role("button", name="Remove this state").press("Enter")
+    assert "The start is now s2." in page.get_by_role("status").first.inner_text()  # s1 is an end
+
+
+def test_walls_are_painted_by_a_drag(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("combobox", name="a click makes").select_option("wall")
+    points = [middle(page, f"row 1, column {column}") for column in (1, 2, 3)]
+    for i, point in enumerate(points):
+        page.mouse.move(*point)
+        if i == 0:
+            page.mouse.down()
+    page.mouse.up()
+    assert "grid=xxx../" in address_of(page)
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert "grid=...../" in address_of(page)
+    page.get_by_role("combobox", name="a click makes").select_option("goal")
+    page.get_by_role("button", name="row 5, column 5: goal").click()
+    page.get_by_role("slider", name="reward of the cell").press("ArrowLeft")
+    page.get_by_role("button", name="row 5, column 5: goal, reward 0.95").click()
+    assert "pay=24*0.95" in address_of(page)  # a cell that is a goal keeps its reward

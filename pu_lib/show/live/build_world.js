@@ -1,6 +1,7 @@
 // Build a world: draw a process, watch the updates learn it, change a reward, keep it.
 
 const LETTERS = { w: "x", g: "G", t: "T", s: "S", e: "." };
+const LONGEST = 40; // letters of the name of a state or an action
 const SLICE = 40; // milliseconds that the page computes before it reacts
 const SPEEDS = [[5, "slow"], [25, "medium"], [150, "fast"]]; // updates a second
 const SIZES = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
@@ -15,9 +16,6 @@ function numberIn(text) {
   const [number, divisor = 1, ...more] = text.split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
   return more.length ? NaN : number / divisor;
 }
-
-// A name in a message.
-const briefName = (name) => (name.length > 30 ? `${name.slice(0, 29)}…` : name);
 
 // The next states that a reader writes: "s1" or "s1 50 %, s2 50 %". Raises what is wrong.
 function movesFrom(text, states) {
@@ -69,7 +67,7 @@ const withoutAction = (world, gone) => {
 // The names with another one at a place. Raises what is wrong with it.
 function renamed(names, at, name, what) {
   if (name === "" || /[,%]/.test(name)) throw new Error(`A name of ${what} needs a letter or more, without commas and percent signs.`);
-  if (names.some((other, i) => other === name && i !== at)) throw new Error(`There is already ${what} “${name}”.`);
+  if (names.some((other, i) => other === name && i !== at)) throw new Error(`There is already ${what} “${briefName(name)}”.`);
   return names.with(at, name);
 }
 
@@ -83,6 +81,7 @@ function render({ model, el }) {
   let tool = "select";
   let playing = null;
   let [coming, computing] = [null, null]; // the step that is being computed, and the timer of its next slice
+  let brush = null; // the settings before the mouse painted cells, likewise
   let edited = null; // the world of the editor
   let note = ""; // what a change has removed
   let opened = null; // the text that was opened, until the reader changes something
@@ -143,7 +142,8 @@ function render({ model, el }) {
       change();
       trouble.textContent = note;
       hear(said);
-      if (writeWorld(settings) !== before && !(held && past.at(-1) === held)) past.push(shown_);
+      const whole = held ?? brush;
+      if (writeWorld(settings) !== before && !(whole && past.at(-1) === whole)) past.push(shown_);
     } catch (error) {
       trouble.textContent = error.message;
     }
@@ -201,6 +201,10 @@ function render({ model, el }) {
 
   function paint(cell, kind) {
     const { world } = settings;
+    if (kindAt(world, cell) === kind) { // its reward stays
+      refresh();
+      return;
+    }
     const width = world.rows[0].length;
     const letters = [...world.rows.join("")];
     if (kind === "S") letters.forEach((letter, i) => { if (letter === "S") letters[i] = "."; });
@@ -209,6 +213,23 @@ function render({ model, el }) {
     edit({ ...withPay(world, cell, usual), rows: world.rows.map((_, i) => letters.slice(i * width, (i + 1) * width).join("")) },
       `${cellName(cell)} is now ${{ x: "a wall", G: "a goal", T: "a trap", S: "the start", ".": "empty" }[kind]}.`);
   }
+
+  // A cell is painted when the mouse enters it with its button down, and once: it is drawn anew then.
+  let last = null;
+  const under = ({ target }) => Number(target.closest("[data-key^='cell ']")?.dataset.key.slice(5) ?? NaN);
+  const stroke = (event) => {
+    const cell = under(event);
+    if (brush === null || Number.isNaN(cell) || cell === last) return;
+    [place, last] = [cell, cell];
+    paint(cell, tool);
+  };
+  editor.addEventListener("pointerdown", (event) => {
+    if (tool === "select" || settings.world.kind !== "grid" || event.pointerType !== "mouse" || event.button !== 0 || Number.isNaN(under(event))) return;
+    [brush, last] = [withStep(), null];
+    stroke(event);
+  });
+  editor.addEventListener("pointerover", stroke);
+  window.addEventListener("pointerup", () => { brush = null; });
 
   function resize(height, width) {
     const { rows, pays } = settings.world;
@@ -245,10 +266,10 @@ function render({ model, el }) {
     return grid;
   }
 
-  function rewardSlider(at, name) {
+  function rewardSlider(at, name, label = name) {
     const value = payAt(worldNow(), at);
     const most = Math.max(2, Math.ceil(Math.abs(value)));
-    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(3))}`, () => {});
+    const one = slider(label, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(3))}`, () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", `pay ${at}`);
     input.addEventListener("input", () => { // the editor is not drawn anew until the slider is released
@@ -326,8 +347,8 @@ function render({ model, el }) {
       ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
       actions: [...actions, unused(actions, actionName)],
     }, `The action ${unused(actions, actionName)} is added.`);
-    const field = (label, key, value, change) => {
-      const input = html("input", { type: "text", "aria-label": label, "data-key": key, value });
+    const field = (label, key, value, change, more = {}) => {
+      const input = html("input", { type: "text", "aria-label": label, "data-key": key, value, ...more });
       input.addEventListener("change", () => change(input.value.trim()));
       return input;
     };
@@ -342,11 +363,11 @@ function render({ model, el }) {
       const leads = field(`${name} leads to`, `leads ${a}`, movesIn(moves[place][a], states), (text) => attempt(() => {
         const next = { ...world, moves: moves.with(place, moves[place].with(a, movesFrom(text, states))) };
         begin({ ...settings, world: next });
-      }, `${name} in ${states[place]} leads to ${text}.`));
+      }, `${name} in ${states[place]} leads to ${text}.`), { class: "pu-live-wide" });
       const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, numberIn(text), `reward of ${name}`));
       const called = field(`name of action ${a + 1}`, `action ${a}`, name, (text) => attempt(() => {
         begin({ ...settings, world: { ...world, actions: renamed(actions, a, text, "an action") } });
-      }, `${name} is now called ${text}.`));
+      }, `${name} is now called ${text}.`), { maxlength: `${LONGEST}` });
       return html("tr", {}, html("td", {}, called), html("td", {}, leads), html("td", {}, paid), html("td", {}, shrink(a)));
     });
     const tick = (name, on, change) => {
@@ -358,7 +379,7 @@ function render({ model, el }) {
     dropped.disabled = moves.length < 2;
     const called = field("name of the state", "name", states[place], (text) => attempt(() => {
       begin({ ...settings, world: { ...world, states: renamed(states, place, text, "a state") } });
-    }, `${states[place]} is now called ${text}.`));
+    }, `${states[place]} is now called ${text}.`), { maxlength: `${LONGEST}` });
     const drags = moves.length > MOST_DRAWN ? "" : html("div", { class: "pu-live-bar" },
       select("a drag makes", actions.map((name, a) => [a, name]), action, (a) => { action = Number(a); refresh(); }),
       select("lead", [["0", "there alone"], ["1", "there as well"]], adds, (value) => { adds = value; }));
@@ -376,7 +397,7 @@ function render({ model, el }) {
         }, `${states[place]} is ${on ? "now an end" : "no end any more"}.`))),
       terminal[place] ? "" : html("div", { class: "pu-live-scroll" }, html("table", {},
         html("thead", {}, html("tr", {}, ...["action", "leads to", "reward", "remove"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows))),
-      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`),
+      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`, `slider of ${actions[action]}`),
       html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), dropped, button("Add an action", grow, "pu-live-small")),
       fraction01("discount", "discount", 0.99));
     return graphBoard(world, place, action, { select: choose, connect, add, remove });

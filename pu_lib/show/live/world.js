@@ -87,6 +87,9 @@ function graphMdp({ moves, pays, initial, terminal, discount }) {
   return { transitions, rewards, initial, discount, terminal };
 }
 
+// A name in a message.
+const briefName = (name) => (name.length > 30 ? `${name.slice(0, 29)}…` : name);
+
 // What is wrong with a world, in a sentence; nothing if it can be run.
 export function fault(world) {
   const { discount } = world;
@@ -111,11 +114,11 @@ export function fault(world) {
   const isState = (s) => Number.isInteger(s) && s >= 0 && s < n;
   const twice = (names) => names.find((name, i) => names.indexOf(name) !== i);
   const same = twice(states) ?? twice(actions);
-  if (same !== undefined) return `Two states or two actions are called “${same}”.`;
+  if (same !== undefined) return `Two states or two actions are called “${briefName(same)}”.`;
   const off = (chances) => !chances.every((x) => x >= 0) || Math.abs(sum(chances) - 1) > 1e-9;
   for (let s = 0; s < n; s += 1) {
     for (let a = 0; a < actions.length; a += 1) {
-      const [pairs, where] = [moves[s]?.[a], `${actions[a]} in ${states[s]}`];
+      const [pairs, where] = [moves[s]?.[a], `${briefName(actions[a])} in ${briefName(states[s])}`];
       if (!number(pays[s]?.[a])) return `The reward of ${where} is no number.`;
       if (terminal[s]) continue;
       if (!pairs || !pairs.every(([next]) => isState(next))) return `${where} leads to a state that does not exist.`;

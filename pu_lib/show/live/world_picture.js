@@ -3,6 +3,8 @@
 
 const ARCS = 46; // the room for arcs on each side of a row of states
 
+const LETTER = 8; // the width of a letter in pixels
+
 // The share of each value between the lowest and the highest.
 function shares(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -56,7 +58,7 @@ function gridPicture(picture, world, width) {
 function graphPicture(picture, world, width) {
   const n = world.moves.length;
   const middle = ARCS + 20;
-  picture.setAttribute("height", 2 * middle);
+  picture.setAttribute("height", 2 * middle + 12);
   const each = (width - 40) / Math.max(1, n - 1);
   const x = (s) => (n === 1 ? width / 2 : 20 + each * s);
   const radius = Math.max(2, Math.min(12, each * 0.36));
@@ -71,12 +73,24 @@ function graphPicture(picture, world, width) {
         ? `M${x(s) - radius * 0.6},${middle + radius * 0.8} c${-8 - 3 * a},${18 + 4 * a} ${radius * 1.2 + 8 + 3 * a},${18 + 4 * a} ${radius * 1.2},0`
         : `M${x(s)},${middle + side * radius} C${x(s)},${middle + side * radius + rise} ${x(next)},${middle + side * radius + rise} ${x(next)},${middle + side * radius}`;
       arcs.push([s, a, chance, svg("path", { d, class: "pu-live-jump" }, picture)]);
+      if (next === s) return;
+      const end = middle + side * radius;
+      arcs.push([s, a, chance, svg("path", { d: `M${x(next) - 3},${end + 6 * side} L${x(next)},${end} L${x(next) + 3},${end + 6 * side} z`, class: "pu-live-fill" }, picture)]);
     }));
   });
   world.moves.forEach((_, s) => {
     svg("circle", { cx: x(s), cy: middle, r: radius, class: "pu-live-state" }, picture);
     if (world.terminal[s]) svg("circle", { cx: x(s), cy: middle, r: radius * 0.55, class: "pu-live-goal" }, picture);
     else colours.push([s, svg("circle", { cx: x(s), cy: middle, r: radius - 1, class: "pu-live-fill" }, picture)]);
+  });
+  const longest = Math.min(6, Math.max(...world.states.map((name) => name.length)));
+  const every = Math.ceil((LETTER * longest) / each);
+  const letters = Math.max(longest, Math.min(12, Math.floor((each * every) / LETTER)));
+  world.states.forEach((name, s) => {
+    if (s % every > 0) return;
+    const shortened = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+    const anchor = s === 0 && n > 1 ? "start" : s === n - 1 && n > 1 ? "end" : "middle";
+    svg("text", { x: { start: 20 - radius, middle: x(s), end: width - 20 + radius }[anchor], y: 2 * middle + 8, "text-anchor": anchor, class: "pu-live-faint" }, picture, shortened);
   });
   return ({ v, policies }) => {
     const value = shares(v);
