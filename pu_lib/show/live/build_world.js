@@ -397,7 +397,7 @@ function render({ model, el }) {
         }, `${states[place]} is ${on ? "now an end" : "no end any more"}.`))),
       terminal[place] ? "" : html("div", { class: "pu-live-scroll" }, html("table", {},
         html("thead", {}, html("tr", {}, ...["action", "leads to", "reward", "remove"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows))),
-      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`, `slider of ${actions[action]}`),
+      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`, `reward of ${actions[action]} (slider)`),
       html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), dropped, button("Add an action", grow, "pu-live-small")),
       fraction01("discount", "discount", 0.99));
     return graphBoard(world, place, action, { select: choose, connect, add, remove });
