@@ -28,6 +28,8 @@ def address_of(page: Page) -> str:
 
 
 def caption(page: Page) -> str:
+    """Return the words of the figure, after the steps that it computes in slices."""
+    page.wait_for_function("() => !document.querySelector('[aria-busy]')")
     return page.locator(".pu-live-words").inner_text()
 
 
@@ -52,65 +54,6 @@ def test_preset_runs_to_its_end(open_figure: OpenFigure, name: str) -> None:
     page.get_by_role("button", name="Play").press("Enter")
     assert page.get_by_role("combobox", name="world").input_value() == name
     assert "95 % of the way from the uniform policy" in caption(page)
-
-
-def test_selected_cell_outside_of_the_next_world_is_given_up(open_figure: OpenFigure) -> None:
-    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
-    page.get_by_role("button", name="row 3, column 5").click()
-    page.get_by_role("combobox", name="world").select_option("The jumper")
-    assert page.get_by_role("combobox", name="state").input_value() == "0"
-    page.get_by_role("combobox", name="state").select_option("8")
-    page.get_by_role("combobox", name="world").select_option("The trap next to the prize")
-    page.get_by_role("button", name="Play").press("Enter")
-    assert "95 % of the way from the uniform policy" in caption(page)
-
-
-def test_focus_stays_where_it_was(open_figure: OpenFigure) -> None:
-    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
-
-    def focused() -> str:
-        return page.evaluate(
-            "((node) => (node.closest('label')?.querySelector('span') ?? node.closest('label')"
-            " ?? node).textContent)(document.activeElement)"
-        )
-
-    for name in ("step size", "updates", "rows", "columns"):
-        page.get_by_role("combobox", name=name, exact=True).focus()
-        page.keyboard.press("ArrowDown")
-        assert focused() == name
-    page.get_by_role("button", name="New graph").press("Enter")
-    page.get_by_role("button", name="Add a state").press("Enter")
-    assert focused() == "Add a state"
-    page.get_by_role("combobox", name="state", exact=True).focus()
-    page.keyboard.press("ArrowUp")
-    assert focused() == "state"
-    page.get_by_label("name of the state").fill("start")
-    page.keyboard.press("Tab")
-    page.evaluate("new Promise((done) => setTimeout(done, 50))")
-    assert focused().strip() == "start"  # the check box after the name
-    assert page.get_by_label("name of the state").input_value() == "start"
-
-
-def test_address_that_is_opened_can_be_undone_and_clears_the_message(
-    open_figure: OpenFigure,
-) -> None:
-    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
-    name = address_of(page).partition("#")[2].partition("=")[0]
-    for grid, message in (("zz", "cell “z”"), ("S..G&pay=3*1", "")):
-        page.evaluate("text => { location.hash = text; }", f"{name}=1&grid={grid}")
-        page.evaluate("new Promise((done) => setTimeout(done, 50))")
-        assert message in page.get_by_role("alert").inner_text()
-    assert page.get_by_role("alert").inner_text() == ""
-    page.get_by_role("button", name="Undo").press("Enter")
-    assert "grid=...../...../...../...../S...G" in address_of(page)
-
-
-def test_reward_that_stays_the_same_is_no_change(open_figure: OpenFigure) -> None:
-    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
-    page.get_by_role("button", name="Step").press("Enter")
-    page.get_by_role("button", name="Flip its sign").press("Enter")
-    assert "then=" not in address_of(page)
-    assert "after the reward changed" not in caption(page)
 
 
 def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure) -> None:
@@ -246,6 +189,7 @@ def test_reward_acts_while_the_slider_is_dragged(open_figure: OpenFigure) -> Non
 def test_run_starts_from_what_was_learnt(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
     page.get_by_role("button", name="Play").press("Enter")
+    assert "After 200 updates" in caption(page)
     board = page.locator(".pu-live-scroll").last
     learnt = board.get_by_role("row").nth(2).inner_text().split("\t")[1:5]  # of MCE
     page.get_by_role("combobox", name="start from").select_option("mce")
@@ -395,3 +339,260 @@ def test_play_can_be_paused(open_figure: OpenFigure) -> None:
     reached = time.input_value()
     page.wait_for_timeout(200)
     assert 0 < int(time.input_value()) == int(reached) < 160
+
+
+def test_selected_place_stays_within_the_world(open_figure: OpenFigure) -> None:
+    """Select the last place of a large world, then open a smaller one; errors fail."""
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    preset = page.get_by_role("combobox", name="world")
+    places = page.locator(".pu-live-square, .pu-live-node")
+    for large, small in (("An empty grid", "The jumper"), ("The jumper", "A row of dominoes")):
+        preset.select_option(large)
+        places.last.evaluate("(node) => node.click()")
+        preset.select_option(small)
+        assert places.and_(page.locator("[aria-pressed=true]")).count() == 1
+    page.get_by_role("button", name="New graph").press("Enter")
+    page.get_by_role("button", name="Add a state").press("Enter")
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert page.get_by_role("button", name=re.compile("^state s")).count() == 2
+
+
+def focused(page: Page) -> str:
+    """Return the name of the control that has the focus."""
+    name: str = page.evaluate(
+        "(() => { const node = document.activeElement; return node.getAttribute('aria-label')"
+        " ?? (node.closest('label') ?? node).firstChild.textContent; })()"
+    )
+    return name
+
+
+def test_focus_stays_on_the_control_that_was_used(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("combobox", name="rows").select_option("4")
+    page.get_by_role("button", name="Undo").press("Enter")  # which disables the button
+    assert focused(page) == "row 1, column 1: empty"
+    for name in ("step size", "updates", "rows", "columns"):
+        page.get_by_role("combobox", name=name, exact=True).focus()
+        for key in ("ArrowUp", "ArrowUp"):
+            page.keyboard.press(key)
+            assert focused(page) == name
+    page.get_by_role("button", name="New graph").press("Enter")
+    for name in ("Add a state", "Add an action"):
+        page.get_by_role("button", name=name).press("Enter")
+        assert focused(page) == name
+    page.get_by_role("combobox", name="state", exact=True).focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert focused(page) == "state"
+    for name, text, after in (
+        ("name of action 1", "go", "go leads to"),
+        ("go leads to", "s1", "reward of go"),
+        ("reward of go", "0.5", "remove the action go"),
+    ):
+        page.get_by_role("textbox", name=name).fill(text)
+        page.keyboard.press("Tab")
+        assert focused(page) == after
+    page.get_by_role("textbox", name="go leads to").fill("s2")
+    page.keyboard.press("Shift+Tab")
+    assert focused(page) == "name of action 1"
+    page.get_by_role("button", name="remove the action a2").press("Enter")
+    assert focused(page) == "state s0, start"  # nothing is left to be removed
+
+
+LARGE = (
+    f"world=1&grid={'/'.join(['S' + '.' * 11, *['.' * 12] * 10, '.' * 11 + 'G'])}&slip=0.2"
+    "&pay=143*1&run=pg-sm,pg-es,di,ce,mce,npg&steps=5000"
+)
+"""The largest grid, with six updates."""
+
+MOVE = """(steps) => steps.map((t) => {
+  const slider = document.querySelector("input[aria-label='update t']");
+  slider.value = t;
+  const begun = performance.now();
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  return performance.now() - begun;
+})"""
+"""Move the slider of time to each step; return the milliseconds that the page was busy."""
+
+
+def test_large_grid_is_drawn_within_a_frame_and_computed_in_slices(
+    open_figure: OpenFigure,
+) -> None:
+    page = open_figure(BuildWorld(world=LARGE))
+    page.evaluate(MOVE, [40])
+    assert "After 40 updates" in caption(page)
+    assert min(page.evaluate(MOVE, [*range(20, 40)])) < 50.0
+    page.evaluate(MOVE, [5000])
+    assert page.locator("[aria-busy=true]").count() == 1
+    assert re.search(r"Update \d+ of 5\u202f000 is computed", page.inner_text(".pu-live-words"))
+    page.get_by_role("button", name="row 3, column 5: empty").click()  # the page reacts
+    assert page.locator("[aria-busy=true]").count() == 1
+    page.evaluate(MOVE, [7])
+    assert "After 7 updates" in caption(page)
+    assert page.get_by_role("slider", name="update t").input_value() == "7"
+
+
+def test_reward_that_stays_the_same_is_no_change(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("slider", name="update t").press("PageUp")
+    page.get_by_role("button", name="Flip its sign").press("Enter")
+    assert "no sign to flip" in page.get_by_role("alert").inner_text()
+    control = page.get_by_role("slider", name="reward of the cell")
+    control.press("ArrowRight")
+    assert page.get_by_role("status").first.inner_text() == "The reward of the cell is now 0.05."
+    assert "after the reward changed" in caption(page)
+    control.press("ArrowLeft")  # back to the reward of the world
+    assert "after the reward changed" not in caption(page)
+    assert "then=" not in address_of(page)
+
+
+def test_task_goes_with_the_changes_it_is_about(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    for name, value in (("rows", "6"), ("updates", "50")):
+        page.get_by_role("combobox", name=name, exact=True).select_option(value)
+        assert "have been removed" in page.get_by_role("alert").inner_text()
+        assert not page.get_by_text("Which update is back first?").count()
+        page.get_by_role("button", name="Undo").press("Enter")
+        assert page.get_by_text("Which update is back first?").count() == 1
+    page.get_by_role("slider", name="update t").fill("30")
+    page.get_by_role("slider", name="reward of the cell").press("ArrowRight")
+    assert not page.get_by_text("Which update is back first?").count()
+    assert re.search(r"then=30\*0\*0\.05&t=30$", address_of(page))  # no task follows
+
+
+def test_address_stays_until_something_changes(open_figure: OpenFigure) -> None:
+    figure = BuildWorld(world=PRESETS["An empty grid"])
+    broken = f"{figure.address}=1&grid=zz"
+    page = open_figure(figure, address=broken, reduced_motion="reduce")
+    assert "a cell “z”" in page.get_by_role("alert").inner_text()
+    assert address_of(page).endswith(f"#{broken}")
+    page.evaluate("location.hash = 'how-to-use-it'")
+    page.get_by_role("button", name="row 1, column 3: empty").click()
+    assert address_of(page).endswith("#how-to-use-it")  # nothing but the selection
+    page.get_by_role("button", name="row 1, column 3: empty").press("w")
+    assert "grid=..x.G/" in address_of(page)
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=zz")
+    page.wait_for_function("() => document.querySelector('[role=alert]').textContent")
+    page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=S.G&pay=2*1")
+    page.wait_for_function("() => !document.querySelector('[role=alert]').textContent")
+    assert page.get_by_role("button", name="row 1, column 3: goal, reward 1").count() == 1
+    page.get_by_role("button", name="Undo").press("Enter")  # back to the world before the address
+    assert "grid=..x.G/" in address_of(page)
+
+
+def test_step_is_in_the_address(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("slider", name="update t").fill("90")
+    assert "after the reward changed" in caption(page)
+    words, address = caption(page), address_of(page)
+    assert "&t=90" in address
+    page.reload()
+    page.wait_for_selector(".pu-live-words:not(:empty)")
+    assert caption(page) == words
+    assert address_of(page) == address
+    page.get_by_role("combobox", name="step size").select_option("3")
+    assert "After 0 updates" in caption(page)
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert caption(page) == words
+
+
+def test_long_names_stay_within_the_page(open_figure: OpenFigure) -> None:
+    name = "W" * 60
+    text = f"world=1&graph=2*2&move=1_1__&start=0&end=1&states={name},b&actions={name}x,c"
+    page = open_figure(BuildWorld(world=text), width=390, reduced_motion="reduce")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    fill(page, "name of the state", "b")
+    page.get_by_role("textbox", name=f"{name}x leads to").fill(f"{name}, {name[:50]}")
+    page.keyboard.press("Enter")
+    assert len(page.get_by_role("alert").inner_text()) < 150
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for field in ("name of the state", "name of action 1"):
+        assert page.get_by_role("textbox", name=field).get_attribute("maxlength") == "40"
+
+
+def test_fields_read_what_they_write(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("button", name="New graph").press("Enter")
+    alert = page.get_by_role("alert")
+    for text, pairs in (
+        ("s1 99.9999999 %, s0 0.0000001 %", "1*0.999999999,0*9.999999999999999e-10"),
+        ("s1 1/3, s0 2/3", "1*0.3333333333333333,0*0.6666666666666666"),
+    ):
+        fill(page, "a0 leads to", text)
+        assert alert.inner_text() == ""
+        page.get_by_role("textbox", name="a0 leads to").press("End")
+        page.keyboard.type(" ")
+        page.keyboard.press("Enter")
+        assert alert.inner_text() == ""
+        found = address_of(page)
+        assert re.search(r"move=([^_]*)_", found)[1].count("*") == 2  # type: ignore[index]
+        assert f"move={pairs}_" in found
+    fill(page, "a0 leads to", "s0 100 %, s1 0 %")
+    page.get_by_role("combobox", name="state", exact=True).select_option("s1")
+    page.get_by_role("button", name="Remove this state").press("Enter")
+    assert alert.inner_text() == ""
+    page.get_by_role("button", name="Undo").press("Enter")
+    page.get_by_role("combobox", name="state", exact=True).select_option("s0")
+    fill(page, "a0 leads to", "s1 0 %, s0 -1 %")
+    assert "There is no state" in alert.inner_text()
+    fill(page, "reward of a0", "1/4")
+    assert "pay=0*0.25" in address_of(page)
+
+
+def test_screen_readers_hear_each_change(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    status = page.get_by_role("status").first
+    page.get_by_role("button", name="New graph").press("Enter")
+    fill(page, "a0 leads to", "s0")
+    assert status.inner_text() == "a0 in s0 leads to s0."
+    fill(page, "reward of a0", "0.5")
+    assert status.inner_text() == "The reward of a0 is now 0.5."
+    fill(page, "name of action 1", "go")
+    assert status.inner_text() == "a0 is now called go."
+    page.get_by_role("checkbox", name="end").press("Space")
+    assert status.inner_text() == "s0 is now an end."
+    page.get_by_role("slider", name="discount").press("ArrowLeft")
+    assert status.inner_text() == "The discount is now 0.89."
+    page.get_by_role("combobox", name="step size").select_option("3")
+    assert status.inner_text() == "The step size is now 3."
+    heard = set()
+    for _ in range(2):
+        page.get_by_role("button", name="Undo").press("Enter")
+        heard.add(status.evaluate("(node) => node.textContent"))
+    assert len(heard) == 2  # the same text twice would not be read out
+
+
+def test_start_states_are_ticked(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("button", name="New graph").press("Enter")
+    page.get_by_role("button", name="Add a state").press("Enter")
+    tick = page.get_by_role("checkbox", name="start")
+    tick.press("Space")
+    assert "start=0*0.5,2*0.5" in address_of(page)
+    tick.press("Space")
+    assert "start=0&" in address_of(page)
+    page.get_by_role("combobox", name="state", exact=True).select_option("s0")
+    tick.press("Space")
+    assert "A state must be the start" in page.get_by_role("alert").inner_text()
+    assert tick.is_checked()
+    page.get_by_role("button", name="Remove this state").press("Enter")
+    assert "The start is now s2." in page.get_by_role("status").first.inner_text()  # s1 is an end
+
+
+def test_walls_are_painted_by_a_drag(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.get_by_role("combobox", name="a click makes").select_option("wall")
+    points = [middle(page, f"row 1, column {column}") for column in (1, 2, 3)]
+    for i, point in enumerate(points):
+        page.mouse.move(*point)
+        if i == 0:
+            page.mouse.down()
+    page.mouse.up()
+    assert "grid=xxx../" in address_of(page)
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert "grid=...../" in address_of(page)
+    page.get_by_role("combobox", name="a click makes").select_option("goal")
+    page.get_by_role("button", name="row 5, column 5: goal").click()
+    page.get_by_role("slider", name="reward of the cell").press("ArrowLeft")
+    page.get_by_role("button", name="row 5, column 5: goal, reward 0.95").click()
+    assert "pay=24*0.95" in address_of(page)  # a cell that is a goal keeps its reward

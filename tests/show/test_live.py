@@ -906,3 +906,11 @@ def test_fitting_before_the_projection_reaches_the_optimum(open_figure: OpenFigu
     assert page.get_by_text(f"0 from {end} on", exact=True).count() == 1
     thin, _ = lines.all()
     assert len((thin.get_attribute("points") or "").split()) == end + 1
+
+
+def test_focus_stays_on_the_turn_that_was_chosen(open_figure: OpenFigure) -> None:
+    page = open_figure(TakeTurns())
+    page.get_by_role("combobox", name="step 2").focus()
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("models[0].get('order')") == [0, 0, 0, 1]
+    assert page.evaluate("document.activeElement.closest('label').textContent").startswith("step 2")

@@ -88,6 +88,7 @@ def random_settings(seed: int) -> Settings:
             "changes": [[int(t), int(rng.integers(places)), float(rng.normal())] for t in steps],
         },
         "hide": ["edit"] if seed % 5 == 0 else [],
+        "t": seed % 31,
         "ask": {
             "text": "Which is back first?" if seed % 7 == 0 else "",
             "answer": "last" if seed % 3 == 0 else "first",
@@ -215,6 +216,20 @@ def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
             np.testing.assert_allclose(found["performance"][name], shown, rtol=1e-8, atol=1e-10)
 
 
+def test_code_says_where_its_runs_may_differ(live: Call) -> None:
+    """The empty grid has tied values: MCE may follow another action, and PG-SM follows them all."""
+    [settings] = live([["readWorld", PRESETS["An empty grid"]]])
+    [lanes] = live([["worldPaths", settings]])
+    [code] = live([["pythonOf", settings]])
+    assert "their runs then differ" in code
+    found: dict[str, Any] = {}
+    exec(code, found)
+    shown = [entry["performance"] for entry in lanes[0]["path"]]
+    np.testing.assert_allclose(found["performance"]["pg-sm"], shown, rtol=1e-10)
+    settings["run"]["updates"] = ["pg-sm", "di"]
+    assert "differ" not in live([["pythonOf", settings]])[0]
+
+
 @pytest.mark.parametrize(
     "process",
     [
@@ -287,6 +302,9 @@ def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
         ("world=1&grid=..&slip=2", "The slip is 2"),
         ("world=1&grid=..&discount=1", "The discount is 1"),
         ("world=1&grid=..&run=nope", "the update “nope”"),
+        ("world=1&grid=..&run=constructor", "the update “constructor”"),
+        ("world=1&grid=..&run=", "names no update"),
+        ("world=1&grid=..&run=ce,ce", "names an update twice"),
         ("world=1&grid=..&eta=-1", "The step size is -1"),
         ("world=1&grid=..&from=1,0,0,0", "4 positive probabilities"),
         ("world=1&grid=..&from=0.25,0.25,0.25,0.25/1,0,0,0", "4 positive probabilities"),
@@ -294,7 +312,17 @@ def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
         ("world=1&grid=..&answer=middle", "it must be first or last"),
         ("world=1&grid=..&then=0*0*1", "A change of a reward"),
         ("world=1&grid=..&steps=1e9", "The number of steps is 1000000000"),
+        ("world=1&grid=..&then=1e9*0*1", "needs a step of the run"),
+        ("world=1&grid=..&t=201", "The step is 201; it must be 0 to 200"),
+        ("world=1&grid=..&t=0.5", "The step is 0.5"),
+        ("world=1&grid=..&slip=", "The slip is NaN"),
+        ("world=1&grid=..&eta=0x10", "The step size is NaN"),
+        ("world=1&grid=..&name=100%", "a broken % sign in “100%”"),
         ("world=1&graph=200*2", "up to 150 states"),
+        ("world=1&graph=1.5*2", "the graph “1.5*2”"),
+        ("world=1&graph=2*2&move=1_1__&start=0&end=9", "the ends “9”"),
+        ("world=1&graph=2*2&move=1_1_0_0&start=0&states=a,a", "called “a”"),
+        ("world=1&graph=2*2&move=0*-1,1*2_1_0_0&start=0", "a0 in s0 is negative"),
         ("world=1&graph=2*2&move=1", "moves for 1 pairs of a state and an action"),
         ("world=1&graph=2*2&move=2_0_0_0&start=0", "a0 in s0 leads to a state that does not exist"),
         ("world=1&graph=2*2&move=1*0.5_0_0_0&start=0", "a0 in s0 sum to 0.5, not to 1"),

@@ -1,6 +1,8 @@
 // Build a world: draw a process, watch the updates learn it, change a reward, keep it.
 
 const LETTERS = { w: "x", g: "G", t: "T", s: "S", e: "." };
+const LONGEST = 40; // letters of the name of a state or an action
+const SLICE = 40; // milliseconds that the page computes before it reacts
 const SPEEDS = [[5, "slow"], [25, "medium"], [150, "fast"]]; // updates a second
 const SIZES = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 const LENGTHS = [50, 160, 200, 300, 400, 640, 1000];
@@ -9,14 +11,20 @@ const NEW_GRAPH = {
   initial: [1, 0], terminal: [false, true], states: ["s0", "s1"], actions: ["a0", "a1"],
 };
 
+// The number that a reader writes: "0.25", "1e-7" or "1/3".
+function numberIn(text) {
+  const [number, divisor = 1, ...more] = text.split("/").map((part) => (part.trim() === "" ? NaN : Number(part)));
+  return more.length ? NaN : number / divisor;
+}
+
 // The next states that a reader writes: "s1" or "s1 50 %, s2 50 %". Raises what is wrong.
 function movesFrom(text, states) {
   return text.split(",").map((part) => {
     if (states.includes(part.trim())) return [states.indexOf(part.trim()), 1];
-    const [, name, share, percent] = part.trim().match(/^(.*?)(?:\s+([\d.]+)\s*(%?))?$/);
+    const [, name, share, percent] = part.trim().match(/^(.*?)(?:\s+([\d.]\S*?)\s*(%?))?$/);
     const next = states.indexOf(name);
-    if (next < 0) throw new Error(`There is no state “${name}”; the states are ${spoken(states)}.`);
-    return [next, share === undefined ? 1 : Number(share) / (percent ? 100 : 1)];
+    if (next < 0) throw new Error(`There is no state “${briefName(name)}”; the states are ${spoken(states.slice(0, MOST_DRAWN).map(briefName))}.`);
+    return [next, share === undefined ? 1 : numberIn(share) / (percent ? 100 : 1)];
   });
 }
 
@@ -27,8 +35,11 @@ function unused(names, nameOf) {
   return nameOf(i);
 }
 
-const movesIn = (pairs, states) => pairs.map(([next, chance]) =>
-  (chance === 1 ? states[next] : `${states[next]} ${Number((100 * chance).toPrecision(12))} %`)).join(", ");
+// The same as text, which movesFrom() reads as exactly these probabilities.
+const movesIn = (pairs, states) => pairs.map(([next, chance]) => {
+  const percent = Number((100 * chance).toPrecision(12));
+  return chance === 1 ? states[next] : `${states[next]} ${percent / 100 === chance ? `${percent} %` : chance}`;
+}).join(", ");
 
 // The world without a state: what led there is divided among the other next states in proportion.
 function withoutState(world, gone) {
@@ -37,13 +48,14 @@ function withoutState(world, gone) {
   const moves = rest(world.moves.map((row, s) => row.map((pairs) => {
     const kept_ = pairs.filter(([next]) => next !== gone);
     const total = sum(kept_.map(([, chance]) => chance));
-    return kept_.length || world.terminal[s] ? kept_.map(([next, chance]) => [left(next), chance / total]) : [[left(s), 1]];
+    return total > 0 || world.terminal[s] ? kept_.map(([next, chance]) => [left(next), chance / total]) : [[left(s), 1]];
   })));
   const initial = rest(world.initial);
   const total = sum(initial);
+  const first = Math.max(0, rest(world.terminal).indexOf(false)); // the start if the start is removed
   return {
     ...world, moves, pays: rest(world.pays), terminal: rest(world.terminal), states: rest(world.states),
-    initial: initial.map((chance, s) => (total > 0 ? chance / total : s === 0 ? 1 : 0)),
+    initial: initial.map((chance, s) => (total > 0 ? chance / total : s === first ? 1 : 0)),
   };
 }
 
@@ -55,7 +67,7 @@ const withoutAction = (world, gone) => {
 // The names with another one at a place. Raises what is wrong with it.
 function renamed(names, at, name, what) {
   if (name === "" || /[,%]/.test(name)) throw new Error(`A name of ${what} needs a letter or more, without commas and percent signs.`);
-  if (names.some((other, i) => other === name && i !== at)) throw new Error(`There is already ${what} “${name}”.`);
+  if (names.some((other, i) => other === name && i !== at)) throw new Error(`There is already ${what} “${briefName(name)}”.`);
   return names.with(at, name);
 }
 
@@ -68,6 +80,11 @@ function render({ model, el }) {
   let place = 0; // the selected cell, or the selected state of a graph
   let tool = "select";
   let playing = null;
+  let [coming, computing] = [null, null]; // the step that is being computed, and the timer of its next slice
+  let brush = null; // the settings before the mouse painted cells, likewise
+  let edited = null; // the world of the editor
+  let note = ""; // what a change has removed
+  let opened = null; // the text that was opened, until the reader changes something
   const past = [];
   let [action, adds] = [0, "0"]; // what a drag in the graph changes, and whether it adds a next state
   let held = null; // the settings before a slider was dragged: its drag is undone as a whole
@@ -91,29 +108,42 @@ function render({ model, el }) {
 
   // Settings
 
-  function begin(next) {
+  function begin(next) { // at step 0
     const found = stagesOf(next); // raises what is wrong before anything is replaced
     halt();
-    [settings, stages, now] = [next, found, 0];
-    if (place >= next.world[next.world.kind === "grid" ? "pays" : "moves"].length) place = 0;
+    stop();
+    [settings, stages, now] = [{ ...next, t: 0 }, found, 0];
     lanes = settings.run.updates.map((name) => lane(name, stages, settings.run));
     lanes.forEach((one) => one.go(0));
   }
 
+  const withStep = () => writeWorld({ ...settings, t: now });
+
+  // The address stays as the reader gave it until something changes; then it has the step, too.
   function save() {
     const text = writeWorld(settings);
-    address.write(partOf(text));
+    if (withStep() !== opened) {
+      opened = null;
+      address.write(partOf(withStep()));
+    }
     if (get("world") !== text) put({ world: text });
   }
 
-  // Do what `action` says about the settings, or say why it cannot be done.
+  // Say what changed. A text that is the same as before would not be read out.
+  function hear(said) {
+    heard.textContent = said && said === heard.textContent ? `${said}\u00a0` : said;
+  }
+
+  // Do what `change` says about the settings, or say why it cannot be done.
   function attempt(change, said = "") {
-    const before = settings && writeWorld(settings);
+    const [before, shown_] = [writeWorld(settings), withStep()];
+    note = "";
     try {
       change();
-      trouble.textContent = "";
-      heard.textContent = said;
-      if (before && writeWorld(settings) !== before && !(held && past.at(-1) === held)) past.push(before);
+      trouble.textContent = note;
+      hear(said);
+      const whole = held ?? brush;
+      if (writeWorld(settings) !== before && !(whole && past.at(-1) === whole)) past.push(shown_);
     } catch (error) {
       trouble.textContent = error.message;
     }
@@ -121,27 +151,43 @@ function render({ model, el }) {
   }
 
   const shape = (world) => [world.kind, nActions(world), nStates(world), world.pays.length].join();
-  const edit = (world, said = "") => attempt(() => {
+  const edit = (world, said = "", at = place) => attempt(() => {
     const same = shape(world) === shape(settings.world);
     const run = same ? settings.run : { ...settings.run, changes: [], from: null };
-    begin({ ...settings, world, run });
+    begin(withoutTask({ ...settings, world, run }));
+    place = at;
   }, said);
-  const rerun = (changes, said = "") => attempt(() => begin({ ...settings, run: { ...settings.run, ...changes } }), said);
+  const rerun = (changes, said = "") => attempt(() => begin(withoutTask({ ...settings, run: { ...settings.run, ...changes } })), said);
+
+  // The next settings; without the task if they lack changes of a reward, which the task is about. A change
+  // of the reward `at` a place in this step is only another one.
+  function withoutTask(next, at = null) {
+    const lost = settings.run.changes.some((change) => !next.run.changes.includes(change) && !(change[0] === now && change[1] === at));
+    if (lost) note = "Changes of rewards at other steps have been removed.";
+    return lost ? { ...next, ask: noTask() } : next;
+  }
 
   // A reward at the start is one of the world; later it is a change, and what was learnt is kept.
-  function pay(at, reward) {
-    if (reward === payAt(worldNow(), at)) return; // the clocks go on
+  function pay(at, reward, name) {
+    const said = `The ${name} is now ${reward}.`;
+    if (reward === payAt(worldNow(), at)) {
+      refresh();
+      return;
+    }
     if (now === 0) {
-      edit(withPay(settings.world, at, reward));
+      edit(withPay(settings.world, at, reward), said);
       return;
     }
     attempt(() => {
       const changes = settings.run.changes.filter(([t, other]) => t < now || (t === now && other !== at));
-      const next = { ...settings, run: { ...settings.run, changes: [...changes, [now, at, reward]] } };
+      const before = changes.reduce((world, [, other, paid]) => withPay(world, other, paid), settings.world);
+      if (payAt(before, at) !== reward) changes.push([now, at, reward]); // a slider may come back
+      const next = withoutTask({ ...settings, run: { ...settings.run, changes } }, at);
       stages = stagesOf(next);
       settings = next;
+      stop();
       lanes.forEach((one) => one.change(stages, now));
-    });
+    }, said);
   }
 
   const worldNow = () => stages.findLast(({ from }) => from <= now).world;
@@ -155,6 +201,10 @@ function render({ model, el }) {
 
   function paint(cell, kind) {
     const { world } = settings;
+    if (kindAt(world, cell) === kind) { // its reward stays
+      refresh();
+      return;
+    }
     const width = world.rows[0].length;
     const letters = [...world.rows.join("")];
     if (kind === "S") letters.forEach((letter, i) => { if (letter === "S") letters[i] = "."; });
@@ -163,6 +213,23 @@ function render({ model, el }) {
     edit({ ...withPay(world, cell, usual), rows: world.rows.map((_, i) => letters.slice(i * width, (i + 1) * width).join("")) },
       `${cellName(cell)} is now ${{ x: "a wall", G: "a goal", T: "a trap", S: "the start", ".": "empty" }[kind]}.`);
   }
+
+  // A cell is painted when the mouse enters it with its button down, and once: it is drawn anew then.
+  let last = null;
+  const under = ({ target }) => Number(target.closest("[data-key^='cell ']")?.dataset.key.slice(5) ?? NaN);
+  const stroke = (event) => {
+    const cell = under(event);
+    if (brush === null || Number.isNaN(cell) || cell === last) return;
+    [place, last] = [cell, cell];
+    paint(cell, tool);
+  };
+  editor.addEventListener("pointerdown", (event) => {
+    if (tool === "select" || settings.world.kind !== "grid" || event.pointerType !== "mouse" || event.button !== 0 || Number.isNaN(under(event))) return;
+    [brush, last] = [withStep(), null];
+    stroke(event);
+  });
+  editor.addEventListener("pointerover", stroke);
+  window.addEventListener("pointerup", () => { brush = null; });
 
   function resize(height, width) {
     const { rows, pays } = settings.world;
@@ -199,25 +266,25 @@ function render({ model, el }) {
     return grid;
   }
 
-  function rewardSlider(at, name) {
+  function rewardSlider(at, name, label = name) {
     const value = payAt(worldNow(), at);
     const most = Math.max(2, Math.ceil(Math.abs(value)));
-    const one = slider(name, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(3))}`, () => {});
+    const one = slider(label, -most, most, 0.05, value, (x) => `${Number(x.toPrecision(3))}`, () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", `pay ${at}`);
     input.addEventListener("input", () => { // the editor is not drawn anew until the slider is released
       halt();
-      held ??= writeWorld(settings);
-      pay(at, Number(input.value));
+      held ??= withStep();
+      pay(at, Number(input.value), name);
     });
     input.addEventListener("change", () => {
       held = null;
       refresh();
     });
     const flip = button("Flip its sign", () => {
-      const reward = -payAt(worldNow(), at);
-      pay(at, reward);
-      heard.textContent = `The reward is now ${reward}.`;
+      const reward = payAt(worldNow(), at);
+      if (reward === 0) attempt(() => { throw new Error("The reward is 0; it has no sign to flip."); });
+      else pay(at, -reward, name);
     }, "pu-live-small");
     flip.setAttribute("data-key", `flip ${at}`);
     return html("div", { class: "pu-live-bar" }, one.row, flip);
@@ -227,7 +294,7 @@ function render({ model, el }) {
     const one = slider(name, 0, high, 0.01, settings.world[key], (x) => `${Number(x.toFixed(3))}`, () => {});
     const input = one.row.querySelector("input");
     input.setAttribute("data-key", key);
-    input.addEventListener("change", () => edit({ ...settings.world, [key]: Number(input.value) }));
+    input.addEventListener("change", () => edit({ ...settings.world, [key]: Number(input.value) }, `The ${name} is now ${input.value}.`));
     return one.row;
   }
 
@@ -266,42 +333,41 @@ function render({ model, el }) {
     };
     const remove = (s) => {
       if (moves.length < 2) return;
-      place = Math.max(0, s - 1);
-      edit(withoutState(world, s), `${states[s]} is removed.`);
-      editor.querySelector(`[data-key="node ${place}"]`)?.focus();
+      const next = withoutState(world, s);
+      const begins = world.initial[s] === 1 ? ` The start is now ${next.states[next.initial.indexOf(1)]}.` : "";
+      edit(next, `${states[s]} is removed.${begins}`, Math.max(0, s - 1));
     };
     const add = () => {
-      place = moves.length;
       edit({
         ...world, moves: [...moves, actions.map(() => [[moves.length, 1]])], pays: [...world.pays, actions.map(() => 0)],
         initial: [...world.initial, 0], terminal: [...terminal, false], states: [...states, unused(states, stateName)],
-      }, "A state is added.");
+      }, `The state ${unused(states, stateName)} is added.`, moves.length);
     };
     const grow = () => edit({
       ...world, moves: moves.map((row, s) => [...row, terminal[s] ? [] : [[s, 1]]]), pays: world.pays.map((row) => [...row, 0]),
       actions: [...actions, unused(actions, actionName)],
-    }, "An action is added.");
-    const field = (label, value, change) => {
-      const input = html("input", { type: "text", "aria-label": label, "data-key": label, value });
-      // later: after Tab the focus has moved on by then
-      input.addEventListener("change", () => setTimeout(() => change(input.value.trim())));
+    }, `The action ${unused(actions, actionName)} is added.`);
+    const field = (label, key, value, change, more = {}) => {
+      const input = html("input", { type: "text", "aria-label": label, "data-key": key, value, ...more });
+      input.addEventListener("change", () => change(input.value.trim()));
       return input;
     };
     const shrink = (a) => {
       const node = button("×", () => edit(withoutAction(world, a), `${actions[a]} is removed.`), "pu-live-small");
       node.setAttribute("aria-label", `remove the action ${actions[a]}`);
+      node.setAttribute("data-key", `remove ${a}`);
       node.disabled = width <= 2;
       return node;
     };
     const rows = actions.map((name, a) => {
-      const leads = field(`${name} leads to`, movesIn(moves[place][a], states), (text) => attempt(() => {
+      const leads = field(`${name} leads to`, `leads ${a}`, movesIn(moves[place][a], states), (text) => attempt(() => {
         const next = { ...world, moves: moves.with(place, moves[place].with(a, movesFrom(text, states))) };
         begin({ ...settings, world: next });
-      }));
-      const paid = field(`reward of ${name}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, text === "" ? NaN : Number(text)));
-      const called = field(`name of action ${a + 1}`, name, (text) => attempt(() => {
+      }, `${name} in ${states[place]} leads to ${text}.`), { class: "pu-live-wide" });
+      const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, numberIn(text), `reward of ${name}`));
+      const called = field(`name of action ${a + 1}`, `action ${a}`, name, (text) => attempt(() => {
         begin({ ...settings, world: { ...world, actions: renamed(actions, a, text, "an action") } });
-      }));
+      }, `${name} is now called ${text}.`), { maxlength: `${LONGEST}` });
       return html("tr", {}, html("td", {}, called), html("td", {}, leads), html("td", {}, paid), html("td", {}, shrink(a)));
     });
     const tick = (name, on, change) => {
@@ -311,22 +377,27 @@ function render({ model, el }) {
     };
     const dropped = button("Remove this state", () => remove(place), "pu-live-small");
     dropped.disabled = moves.length < 2;
-    const called = field("name of the state", states[place], (text) => attempt(() => {
+    const called = field("name of the state", "name", states[place], (text) => attempt(() => {
       begin({ ...settings, world: { ...world, states: renamed(states, place, text, "a state") } });
-    }));
+    }, `${states[place]} is now called ${text}.`), { maxlength: `${LONGEST}` });
     const drags = moves.length > MOST_DRAWN ? "" : html("div", { class: "pu-live-bar" },
       select("a drag makes", actions.map((name, a) => [a, name]), action, (a) => { action = Number(a); refresh(); }),
       select("lead", [["0", "there alone"], ["1", "there as well"]], adds, (value) => { adds = value; }));
     side.replaceChildren(drags,
       html("div", { class: "pu-live-bar" },
         select("state", states.map((name, s) => [s, name]), place, (s) => { place = Number(s); refresh(); }), called,
-        tick("start", world.initial[place] > 0, () => edit({ ...world, initial: world.initial.map((_, s) => (s === place ? 1 : 0)) })),
+        tick("start", world.initial[place] > 0, (on) => attempt(() => {
+          const starts = world.initial.map((chance, s) => (s === place ? on : chance > 0));
+          const many = starts.filter(Boolean).length;
+          if (many === 0) throw new Error("A state must be the start. Make another one the start first.");
+          begin({ ...settings, world: { ...world, initial: starts.map((start_) => (start_ ? 1 / many : 0)) } });
+        }, `${states[place]} is ${on ? "now a start" : "no start any more"}.`)),
         tick("end", terminal[place], (on) => edit({
           ...world, terminal: terminal.with(place, on), moves: moves.with(place, actions.map(() => (on ? [] : [[place, 1]]))), pays: world.pays.with(place, actions.map(() => 0)),
-        }))),
+        }, `${states[place]} is ${on ? "now an end" : "no end any more"}.`))),
       terminal[place] ? "" : html("div", { class: "pu-live-scroll" }, html("table", {},
         html("thead", {}, html("tr", {}, ...["action", "leads to", "reward", "remove"].map((x) => html("th", { scope: "col" }, x)))), html("tbody", {}, ...rows))),
-      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`),
+      terminal[place] ? "" : rewardSlider(place * width + action, `reward of ${actions[action]}`, `reward of ${actions[action]} (slider)`),
       html("div", { class: "pu-live-bar" }, button("Add a state", add, "pu-live-small"), dropped, button("Add an action", grow, "pu-live-small")),
       fraction01("discount", "discount", 0.99));
     return graphBoard(world, place, action, { select: choose, connect, add, remove });
@@ -336,22 +407,23 @@ function render({ model, el }) {
 
   const presetTexts = presets.map(([name, text]) => [name, writeWorld(readWorld(text))]);
   const preset = select("world", [...presets.map(([name]) => [name, name]), ["", "your own"]], "", (name) => {
-    if (name !== "") attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }));
+    if (name !== "") attempt(() => begin({ ...readWorld(presets.find(([other]) => other === name)[1]), hide: settings.hide }), `The world is now ${name}.`);
   });
   const title = html("input", { type: "text", "aria-label": "name of the world", placeholder: "name", maxlength: "80" });
-  title.addEventListener("change", () => attempt(() => { settings = { ...settings, world: { ...settings.world, name: title.value } }; }));
+  title.addEventListener("change", () => attempt(() => { settings = { ...settings, world: { ...settings.world, name: title.value } }; }, `The world is now called ${title.value || "nothing"}.`));
   const undo = button("Undo", () => {
     const text = past.pop();
     if (text === undefined) return;
-    begin(readWorld(text));
+    const next = readWorld(text);
+    begin(next);
     trouble.textContent = "";
-    heard.textContent = "Undone.";
-    refresh();
+    hear("Undone.");
+    refresh(next.t);
   });
   // Another world: without the changes and the task of the old one.
   const anew = (world, said) => attempt(() => {
-    place = 0;
     begin({ ...settings, world, run: { ...settings.run, changes: [], from: null }, ask: noTask() });
+    place = 0;
   }, said);
   const clear = button("Clear", () => anew(settings.world.kind === "grid"
     ? { ...settings.world, name: "", rows: settings.world.rows.map((row) => ".".repeat(row.length)), pays: settings.world.pays.map(() => 0) }
@@ -363,7 +435,7 @@ function render({ model, el }) {
     const box = html("input", { type: "checkbox", value: name });
     box.addEventListener("change", () => {
       const chosen = boxes.filter(({ box: one }) => one.checked).map(({ name: one }) => one);
-      if (chosen.length) rerun({ updates: chosen });
+      if (chosen.length) rerun({ updates: chosen }, `${spoken(chosen.map((one) => labels[one]))} ${chosen.length === 1 ? "is" : "are"} shown.`);
       else refresh();
     });
     return { name, box, row: html("label", { class: "pu-live-choice" }, box, html("span", { class: "pu-live-swatch", style: `--tone:${colours[name]}` }), labels[name]) };
@@ -379,7 +451,7 @@ function render({ model, el }) {
     input.addEventListener("change", () => {
       const x = Number(input.value);
       const rest = (from ?? Array(n).fill(1 / n)).slice(1);
-      rerun({ from: [x, ...rest.map((chance) => ((1 - x) * chance) / sum(rest))] });
+      rerun({ from: [x, ...rest.map((chance) => ((1 - x) * chance) / sum(rest))] }, `The first probability of ${action} is now ${x}.`);
     });
     const table = Array.isArray(from?.[0]);
     const kinds = [["uniform", "uniform"], ["slider", "by slider"], ...(table ? [["learnt", "what was learnt"]] : []),
@@ -388,7 +460,7 @@ function render({ model, el }) {
       if (kind === "learnt") return;
       const learnt = lanes.find(({ name }) => name === kind);
       rerun({ from: learnt ? startFrom(learnt.path[now].policies) : kind === "slider" ? Array(n).fill(1 / n) : null },
-        learnt ? `All updates start from what ${labels[kind]} learnt.` : "");
+        learnt ? `All updates start from what ${labels[kind]} learnt.` : `All updates start from ${kind === "slider" ? "the policy of the slider" : "the uniform policy"}.`);
     });
     choice.querySelector("select").setAttribute("data-key", "start from");
     return html("div", { class: "pu-live-bar" }, choice, from === null || table ? "" : one.row);
@@ -399,10 +471,10 @@ function render({ model, el }) {
     const visits = slider("weights", 0, 1, 0.05, share, (x) => ({ 0: "uniform", 1: "visits" })[x] ?? `${Number((100 * x).toFixed())} % visits`, () => {});
     const input = visits.row.querySelector("input");
     input.setAttribute("data-key", "share");
-    input.addEventListener("change", () => rerun({ share: Number(input.value) }));
+    input.addEventListener("change", () => rerun({ share: Number(input.value) }, `The weights are now ${input.getAttribute("aria-valuetext")}.`));
     return [html("div", { class: "pu-live-bar" },
-      select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) })),
-      select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) })),
+      select("step size", offered(SIZES, eta), eta, (x) => rerun({ eta: Number(x) }, `The step size is now ${x}.`)),
+      select("updates", offered(LENGTHS, steps), steps, (x) => rerun({ steps: Number(x), changes: settings.run.changes.filter(([t]) => t < Number(x)) }, `There are now ${plural(Number(x), "update")}.`)),
       visits.row), start(),
     html("p", { class: "pu-live-key" }, `In each step the weight of a state is ${eta === 1 ? "" : `${eta} times `}${
       share === 0 ? "1" : share === 1 ? "its expected discounted visits" : `(${share} × its expected discounted visits + ${Number((1 - share).toFixed(3))})`}.`)];
@@ -423,7 +495,8 @@ function render({ model, el }) {
     playing = null;
     play.textContent = "Play";
     words.setAttribute("aria-live", "polite");
-    if (played && !held) editorAnew();
+    if (played && !held) editorAnew(false);
+    if (played) save();
   }
 
   function go() {
@@ -460,7 +533,13 @@ function render({ model, el }) {
     const box = html("div", { class: "pu-live-board", style: `--tone:${colours[name]}` },
       html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[name], told), room);
     const current = () => lanes.find((one) => one.name === name);
-    const redraw = fit(room, (width) => { if (current()) drawWorld(picture, worldNow(), current().path[now], width); });
+    let [drawn, wide, draw] = [null, 0, null]; // the world of the picture, its width, and how it shows a step
+    const redraw = fit(room, (width) => {
+      if (!current()) return;
+      const world = worldNow();
+      if (world !== drawn || width !== wide) [drawn, wide, draw] = [world, width, worldPicture(picture, world, width)];
+      draw(current().path[now]);
+    });
     const update = () => {
       const { back, right, states } = recovery(current(), stages, now);
       const open = [...stages[0].mdp.terminal.keys()].filter((s) => !stages[0].mdp.terminal[s]);
@@ -531,44 +610,66 @@ function render({ model, el }) {
     if (words.textContent !== text) words.textContent = text;
   }
 
+  // Go to step t. A long way is computed in slices, between which the page reacts to the reader.
   function show(t) {
-    lanes.forEach((one) => one.go(t));
-    now = t;
+    stop();
+    const begun = performance.now();
+    let reached = Math.min(t, ...lanes.map(({ path }) => path.length - 1));
+    while (reached < t && performance.now() - begun < SLICE) {
+      reached += 1;
+      lanes.forEach((one) => one.go(reached));
+    }
+    if (reached === t || playing) {
+      now = Math.max(reached, Math.min(now, t));
+      draw();
+      if (!playing && !held) editorAnew(false);
+      if (!playing) save();
+      return;
+    }
     time.set(t);
+    el.setAttribute("aria-busy", "true");
+    words.setAttribute("aria-live", "off");
+    words.textContent = `Update ${digits(reached)} of ${digits(t)} is computed.`;
+    coming = t;
+    computing = setTimeout(() => show(t));
+  }
+
+  // Give up what is computed on the way to a later step.
+  function stop() {
+    clearTimeout(computing);
+    coming = null;
+    el.removeAttribute("aria-busy");
+    if (!playing) words.setAttribute("aria-live", "polite");
+  }
+
+  function draw() {
+    if (place >= settings.world.pays.length) place = 0; // the world before this one was larger
+    time.set(now);
     lanes.forEach(({ name }) => boards[name].update());
     drawCurves();
     tell();
     say();
-    if (!playing && !held) editorAnew();
   }
 
   let question_ = null;
   let wasAsked = "";
 
-  // Controls are made anew after a change; the one of the same name gets the focus back.
-  const nameOf = (node) => node.getAttribute("data-key") ?? node.getAttribute("aria-label")
-    ?? (node.closest("label")?.querySelector("span") ?? node.closest("label") ?? node).textContent;
-  const controls = (name) => [...el.querySelectorAll("button, input, select, [data-key]")].filter((node) => nameOf(node) === name);
-  const controlOf = (node) => {
-    if (!node?.matches("button, input, select, [data-key]") || !el.contains(node)) return null;
-    const name = nameOf(node);
-    return { name, index: controls(name).indexOf(node) };
-  };
-
-  function editorAnew() {
-    const focused = controlOf(document.activeElement);
+  // Draw the controls anew; those of the world only if it is another one, or if they must be.
+  function editorAnew(must = true) {
     const { world } = settings;
-    editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
-    setting.replaceChildren(...runSettings());
-    if (focused) controls(focused.name)[focused.index]?.focus();
+    focused(() => {
+      if (must || edited !== worldNow()) editor.replaceChildren((world.kind === "grid" ? gridEditor : graphEditor)(world));
+      edited = worldNow();
+      setting.replaceChildren(...runSettings());
+    });
   }
 
-  function refresh() {
+  function refresh(to = coming) {
     const { world, run, hide, ask } = settings;
     title.value = world.name;
     const text = writeWorld({ ...settings, hide: [] });
     preset.set(presetTexts.find(([, other]) => other === text)?.[0] ?? "");
-    undo.disabled = past.length === 0;
+    focused(() => { undo.disabled = past.length === 0; });
     boxes.forEach(({ name, box }) => { box.checked = run.updates.includes(name); });
     time.bounds(run.steps, now);
     if (wasAsked !== ask.text + run.updates) {
@@ -578,9 +679,10 @@ function render({ model, el }) {
     }
     el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
     board.replaceChildren(...lanes.map(({ name }) => boards[name].box));
-    show(now);
-    if (playing && !held) editorAnew();
-    save();
+    draw();
+    if (!held) editorAnew();
+    if (to) show(to);
+    else save();
   }
 
   // What is kept
@@ -592,7 +694,7 @@ function render({ model, el }) {
   }
 
   const keep = html("div", { class: "pu-live-bar" },
-    button("Copy link", () => copy(address.link(partOf(writeWorld(settings))), "link"), "pu-live-small"),
+    button("Copy link", () => copy(address.link(partOf(withStep())), "link"), "pu-live-small"),
     button("Copy as Python", () => copy(pythonOf(settings), "code"), "pu-live-small"),
     button("Download JSON", () => download(jsonOf(worldNow()), "world.json"), "pu-live-small"),
     button("Download curves", () => download(csvOf(lanes, now), "curves.csv"), "pu-live-small"));
@@ -604,23 +706,31 @@ function render({ model, el }) {
     html("div", { class: "pu-live-bar" }, play, single, again, speed, time.row),
     words, board, plot, numbers, part("keep", keep, copied));
 
+  const focused = focusKeeper(el, () => editor.querySelector("[aria-pressed=true]") ?? preset.querySelector("select"));
+
+  // Open a text, or say what is wrong with it.
   function open(text) {
-    const before = settings && writeWorld(settings);
+    const before = settings && withStep();
+    let to = null;
+    trouble.textContent = "";
     try {
-      begin(readWorld(text));
-      trouble.textContent = "";
+      const next = readWorld(text);
+      begin(next);
+      to = next.t;
       if (before) past.push(before);
     } catch (error) {
       trouble.textContent = error.message;
       if (settings === null) begin(readWorld(presets[0][1]));
     }
-    refresh();
+    opened = writeWorld({ ...settings, t: to ?? now });
+    refresh(to);
+    return to !== null;
   }
 
   open(worldIn(address.read()) ?? get("world"));
   window.addEventListener("hashchange", () => {
     const text = worldIn(address.read());
-    if (text !== null && text !== writeWorld(settings)) open(text);
+    if (text !== null && text !== withStep() && open(text)) address.write(address.read());
   });
   model.on("change:world", () => { if (get("world") !== writeWorld(settings)) open(get("world")); });
 }

@@ -67,6 +67,29 @@ function button(text, action, kind = "") {
   return node;
 }
 
+// A function that draws controls in `box` anew, and leaves the focus on the control with the same key
+// or name, or on `other()` if there is none. A field changes when Tab is pressed, before the next control
+// has the focus; it is that one then.
+function focusKeeper(box, other = () => null) {
+  const nameOf = (node) => node.dataset.key ?? node.getAttribute("aria-label") ?? (node.closest("label") ?? node).firstChild?.textContent;
+  const controls = () => [...box.querySelectorAll("button, input, select, textarea, [tabindex]")]
+    .filter((node) => !node.disabled && node.offsetParent);
+  let next = null;
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Tab") return;
+    const stops = controls().filter((node) => node.tabIndex >= 0);
+    next = stops[stops.indexOf(event.target) + (event.shiftKey ? -1 : 1)] ?? null;
+    setTimeout(() => { next = null; }); // after the focus has moved
+  });
+  return (draw) => {
+    const from = next ?? document.activeElement;
+    const name = box.contains(from) ? nameOf(from) : null;
+    draw();
+    if (name === null || (from.isConnected && !from.disabled)) return;
+    (controls().find((node) => nameOf(node) === name) ?? other())?.focus();
+  };
+}
+
 // A question above the figure, with answers to choose from. `judge` compares the guess with the
 // right answers, and gives the reason if the guess is wrong; without a guess it says nothing.
 // `open` is true once the figure may show the answer: after a guess, after `reveal`, and on paper.
@@ -302,7 +325,7 @@ const PAUSE = 300; // milliseconds between changes of the address, of which Safa
 
 function addressOf(name) {
   const inNotebook = document.body.hasAttribute("data-jp-theme-light");
-  const given = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.includes("=")));
+  const given = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.indexOf("=") > 0));
   const nameOf = (text) => text.slice(0, text.indexOf("="));
   const page = (window.puAddress ??= { parts: new Map(given().map((text) => [nameOf(text), text])), last: -Infinity, waiting: null });
   const put = () => {

@@ -20,6 +20,7 @@ function render({ model, el }) {
   const length = slider("steps n", 10, 1000, 10, get("n"), (x) => digits(x), (x) => put({ n: x }));
   const gap = select("second best", get("gaps").map((x) => [x, `${(1 - x).toFixed(2)}`]), get("gap"), (x) => put({ gap: Number(x) }));
   const slots = html("div", { class: "pu-live-bar" });
+  const focused = focusKeeper(slots);
   const show = button("Run the clocks", () => { ran = true; draw(); }, "pu-live-main");
   const setting = html("p", { class: "pu-live-key" });
   const picture = svg("svg", { height: names.length * HIGH + 6, "aria-hidden": "true" });
@@ -30,13 +31,10 @@ function render({ model, el }) {
   // One choice of the best action for each of the steps that are repeated.
   function choices() {
     const order = get("order");
-    slots.replaceChildren(...order.map((best, i) => {
+    focused(() => slots.replaceChildren(...order.map((best, i) => {
       const options = [...Array(get("actions") - 1).keys()].map((a) => [a, mark(a)]);
-      return select(`step ${i + 1}`, options, best, (x) => {
-        put({ order: order.map((a, k) => (k === i ? Number(x) : a)) });
-        slots.querySelectorAll("select")[i].focus();
-      });
-    }));
+      return select(`step ${i + 1}`, options, best, (x) => put({ order: order.map((a, k) => (k === i ? Number(x) : a)) }));
+    })));
   }
 
   const redraw = fit(room, (width) => {

@@ -87,6 +87,9 @@ function graphMdp({ moves, pays, initial, terminal, discount }) {
   return { transitions, rewards, initial, discount, terminal };
 }
 
+// A name in a message.
+const briefName = (name) => (name.length > 30 ? `${name.slice(0, 29)}…` : name);
+
 // What is wrong with a world, in a sentence; nothing if it can be run.
 export function fault(world) {
   const { discount } = world;
@@ -109,13 +112,17 @@ export function fault(world) {
   if (n < 1 || n > MOST_STATES) return `The world has ${n} states; the page computes 1 to ${MOST_STATES}.`;
   if (actions.length < 2 || actions.length > MOST_ACTIONS) return `The world has ${actions.length} actions; the page shows 2 to ${MOST_ACTIONS}.`;
   const isState = (s) => Number.isInteger(s) && s >= 0 && s < n;
+  const twice = (names) => names.find((name, i) => names.indexOf(name) !== i);
+  const same = twice(states) ?? twice(actions);
+  if (same !== undefined) return `Two states or two actions are called “${briefName(same)}”.`;
   const off = (chances) => !chances.every((x) => x >= 0) || Math.abs(sum(chances) - 1) > 1e-9;
   for (let s = 0; s < n; s += 1) {
     for (let a = 0; a < actions.length; a += 1) {
-      const [pairs, where] = [moves[s]?.[a], `${actions[a]} in ${states[s]}`];
+      const [pairs, where] = [moves[s]?.[a], `${briefName(actions[a])} in ${briefName(states[s])}`];
       if (!number(pays[s]?.[a])) return `The reward of ${where} is no number.`;
       if (terminal[s]) continue;
       if (!pairs || !pairs.every(([next]) => isState(next))) return `${where} leads to a state that does not exist.`;
+      if (pairs.some(([, chance]) => chance < 0)) return `A probability of ${where} is negative.`;
       if (off(pairs.map(([, chance]) => chance))) return `The probabilities of ${where} sum to ${Number(sum(pairs.map(([, x]) => x)).toPrecision(6))}, not to 1.`;
     }
   }
@@ -222,45 +229,48 @@ export function normalised(best, performance) {
   return gap > 1e-12 * Math.abs(best.performance) ? (performance - best.uniform) / gap : 1;
 }
 
+// What recovery() has found so far for the path of a lane in a stage, so that each step is looked at once.
+const recoveries = new WeakMap();
+
+function recoveryOf(path, stage) {
+  if (!recoveries.has(path)) recoveries.set(path, new WeakMap());
+  const found = recoveries.get(path);
+  if (!found.has(stage)) {
+    const { from, mdp, best } = stage;
+    const among = best.q.map((row) => {
+      const top = Math.max(...row);
+      return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
+    });
+    found.set(stage, { next: from, among, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)) });
+  }
+  return found.get(stage);
+}
+
 // The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), until
 // each state has an optimal action as its likeliest (`states`; 0 for terminal states), and until all of them do
-// together (`right`); null if t steps do not reach it.
+// together (`right`); null if t steps do not reach it. `change` of a lane needs new stages, as stagesOf() gives them.
 export function recovery({ path }, stages, t) {
   const stage = stageAt(stages, t);
-  const { from } = stage;
-  if (!followed.has(path)) followed.set(path, new WeakMap());
-  if (!followed.get(path).has(stage)) followed.get(path).set(stage, startOf(stage));
-  const found = followed.get(path).get(stage);
-  while (found.next <= t) follow(found, path, stage);
-  const reached = (steps) => (steps !== null && steps <= t - from ? steps : null);
-  return { back: reached(found.back), right: reached(found.right), states: found.states.map(reached), from };
-}
-
-// What is known of a path under a stage: the results above as far as they are followed. A change of
-// rewards makes new stages, so that nothing has to be forgotten.
-const followed = new WeakMap();
-
-function startOf({ from, mdp, best }) {
-  const among = best.q.map((row) => {
-    const top = Math.max(...row);
-    return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
-  });
-  return { next: from, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)), among };
-}
-
-function follow(found, path, { from, mdp, best }) {
-  const { performance, policies } = path[found.next];
-  const steps = found.next - from;
-  if (normalised(best, performance) >= 0.95) found.back ??= steps;
-  let all = true;
-  policies.forEach((pi, s) => {
-    const most = (wanted) => Math.max(0, ...pi.filter((_, a) => found.among[s][a] === wanted));
-    const prefers = mdp.terminal[s] || most(true) > most(false) + 1e-12; // equal by rounding is no choice
-    if (prefers) found.states[s] ??= steps;
-    else all = false;
-  });
-  if (all) found.right ??= steps;
-  found.next += 1;
+  const { from, mdp, best } = stage;
+  const found = recoveryOf(path, stage);
+  for (; found.next <= t; found.next += 1) {
+    const { performance, policies } = path[found.next];
+    const steps = found.next - from;
+    if (found.back === null && normalised(best, performance) >= 0.95) found.back = steps;
+    let all = true;
+    for (let s = 0; s < policies.length; s += 1) {
+      let [right, wrong] = [0, 0];
+      policies[s].forEach((chance, a) => {
+        if (found.among[s][a]) right = Math.max(right, chance);
+        else wrong = Math.max(wrong, chance);
+      });
+      if (mdp.terminal[s] || right > wrong + 1e-12) found.states[s] ??= steps; // equal by rounding is no choice
+      else all = false;
+    }
+    if (all) found.right ??= steps;
+  }
+  const by = (steps) => (steps !== null && steps <= t - from ? steps : null);
+  return { back: by(found.back), right: by(found.right), states: found.states.map(by), from };
 }
 
 // The updates that answer the question of a task: those that are back first, or last.
@@ -273,8 +283,11 @@ export function answersOf(ask, names, backs) {
 // ---------------------------------------------------------------------------------------------
 // The text of a world and its run, after # in an address: names and values, "name=value&...".
 
+// A decimal number, or NaN: Number() would also read nothing, spaces and "0x10".
+const decimal = (text) => (/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN);
+
 const pairsOf = (text) => text.split(",").filter(Boolean).map((part) => {
-  const [place, value] = part.split("*").map(Number);
+  const [place, value] = part.split("*").map(decimal);
   return [place, part.includes("*") ? value : 1];
 });
 const pairsText = (pairs) => pairs.map(([place, value]) => (value === 1 ? `${place}` : `${place}*${value}`)).join(",");
@@ -301,7 +314,8 @@ export const actionName = (a) => `a${a}`;
 export const noTask = () => ({ text: "", answer: "first", why: "" });
 
 // A task is { text, answer, why }: a question, the answer "first" or "last" of recovery(), and the reason.
-export function writeWorld({ world, run, hide = [], ask = noTask() }) {
+// `t` is the step that is shown.
+export function writeWorld({ world, run, hide = [], ask = noTask(), t = 0 }) {
   const parts = [["world", 1]];
   const add = (key, value, usual = "") => { if (`${value}` !== `${usual}`) parts.push([key, value]); };
   if (world.kind === "grid") {
@@ -325,6 +339,7 @@ export function writeWorld({ world, run, hide = [], ask = noTask() }) {
   ["eta", "share", "steps"].forEach((key) => add(key, run[key], usual[key]));
   add("from", run.from === null ? "" : Array.isArray(run.from[0]) ? run.from.map((row) => row.join(",")).join("/") : run.from.join(","));
   add("then", run.changes.map((change) => change.join("*")).join(","));
+  add("t", t, 0);
   add("hide", hide.join(","));
   add("ask", encoded(ask.text));
   add("answer", ask.answer, "first");
@@ -333,7 +348,7 @@ export function writeWorld({ world, run, hide = [], ask = noTask() }) {
 }
 
 const policyFrom = (text) => {
-  const rows = text.split("/").map((row) => row.split(",").map(Number));
+  const rows = text.split("/").map((row) => row.split(",").map(decimal));
   return text.includes("/") ? rows : rows[0];
 };
 
@@ -343,12 +358,19 @@ export function readWorld(text) {
     const at = part.indexOf("=");
     return [part.slice(0, at), part.slice(at + 1)];
   }));
-  const words = (key) => decodeURIComponent((given[key] ?? "").replaceAll("+", " "));
-  const plain = (key) => decodeURIComponent(given[key] ?? "");
+  const decoded = (part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      throw new Error(`The address has a broken % sign in “${part.slice(0, 40)}”.`);
+    }
+  };
+  const words = (key) => decoded((given[key] ?? "").replaceAll("+", " "));
+  const plain = (key) => decoded(given[key] ?? "");
   const list = (key) => plain(key).split(",").filter(Boolean);
-  const number = (key, usual) => (key in given ? Number(plain(key)) : usual);
+  const number = (key, usual) => (key in given ? decimal(plain(key)) : usual);
   const named = (key, length, usual) => {
-    const names = key in given ? given[key].split(",").map((name) => decodeURIComponent(name.replaceAll("+", " "))) : [];
+    const names = key in given ? given[key].split(",").map((name) => decoded(name.replaceAll("+", " "))) : [];
     return Array.from({ length }, (_, i) => names[i] || usual(i));
   };
   if (given.world !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
@@ -361,13 +383,14 @@ export function readWorld(text) {
       pays: filled(rows.join("").length, pairsOf(plain("pay")), "reward"),
     };
   } else if ("graph" in given) {
-    const [n, width] = plain("graph").split("*").map(Number);
-    if (!(n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
-      throw new Error(`The address has a graph of ${plain("graph").replace("*", " states and ")} actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
+    const [n, width] = plain("graph").split("*").map(decimal);
+    if (!([n, width].every(Number.isInteger) && n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
+      throw new Error(`The address has the graph “${plain("graph")}”, of states and actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
     }
     const moves = plain("move").split("_").map(pairsOf);
     if (moves.length !== n * width) throw new Error(`The address has moves for ${moves.length} pairs of a state and an action; the graph has ${n * width}.`);
-    const ends = list("end").map(Number);
+    const ends = list("end").map(decimal);
+    if (!ends.every((s) => Number.isInteger(s) && s >= 0 && s < n)) throw new Error(`The address has the ends “${plain("end")}”; the states have the numbers 0 to ${n - 1}.`);
     world = {
       kind: "graph", ...common, moves: cut(moves, width),
       pays: cut(filled(n * width, pairsOf(plain("pay")), "reward"), width),
@@ -381,19 +404,22 @@ export function readWorld(text) {
     updates: "run" in given ? list("run") : usual.updates,
     eta: number("eta", usual.eta), share: number("share", usual.share), steps: number("steps", usual.steps),
     from: "from" in given ? policyFrom(plain("from")) : null,
-    changes: list("then").map((part) => part.split("*").map(Number)),
+    changes: list("then").map((part) => part.split("*").map(decimal)),
   };
-  const wrong = fault(world) || runFault(world, run);
+  const t = number("t", 0);
+  const wrong = fault(world) || runFault(world, run)
+    || (Number.isInteger(t) && t >= 0 && t <= run.steps ? "" : `The step is ${t}; it must be 0 to ${run.steps}.`);
   if (wrong) throw new Error(wrong);
   const ask = { text: words("ask"), answer: plain("answer") || "first", why: words("why") };
   if (!["first", "last"].includes(ask.answer)) throw new Error(`The answer of the task is “${ask.answer}”; it must be first or last.`);
-  return { world, run, hide: list("hide"), ask };
+  return { world, run, hide: list("hide"), ask, t };
 }
 
 function runFault(world, { updates, eta, share, steps, from, changes }) {
   const places = world.kind === "grid" ? world.pays.length : world.pays.flat().length;
   const unknown = updates.find((name) => !known(name));
-  if (unknown !== undefined || updates.length < 1) return `The address names the update “${unknown ?? ""}”, which the page cannot compute.`;
+  if (updates.length < 1) return "The address names no update.";
+  if (unknown !== undefined) return `The address names the update “${unknown}”, which the page cannot compute.`;
   if (new Set(updates).size < updates.length) return "The address names an update twice.";
   if (!(eta > 0 && eta <= 1e6)) return `The step size is ${eta}; it must be positive and at most a million.`;
   if (!(share >= 0 && share <= 1)) return `The share of the visits is ${share}; it must be between 0 and 1.`;
@@ -403,9 +429,9 @@ function runFault(world, { updates, eta, share, steps, from, changes }) {
   if (rows && !rows.every((row) => row.length === nActions(world) && row.every((x) => x > 0) && Math.abs(sum(row) - 1) <= 1e-9)) {
     return `The first policy must have ${nActions(world)} positive probabilities that sum to 1.`;
   }
-  const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t >= (changes[i - 1]?.[0] ?? 1)
+  const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t <= steps && t >= (changes[i - 1]?.[0] ?? 1)
     && Number.isInteger(place) && place >= 0 && place < places && Number.isFinite(reward)));
-  return wrong ? "A change of a reward needs a step, in order, a place and a number." : "";
+  return wrong ? "A change of a reward needs a step of the run, in order, a place and a number." : "";
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -492,6 +518,12 @@ def build(pays):
   };
 }
 
+// The updates that follow the greedy action alone.
+const GREEDY = ["ce", "mce", "sce"];
+const TIES = `# Where actions have equal values, CE, MCE and SCE follow the one that is ahead by rounding. That can be
+# another one here than in the page, and their runs then differ from that step on.
+`;
+
 const IMPORTS = ["import numpy as np", "", "import pu_lib", "from pu_lib.trajectories import mixture"].join("\n");
 
 // Python code that builds the world and runs the comparison.
@@ -515,7 +547,7 @@ pays = ${pays}
 process = build(pays)
 stages = [(${ends[0]}, process)]  # numbers of steps, and processes
 ${stages.map((line) => `${line}\n`).join("")}
-performance = {}
+${run.updates.some((name) => GREEDY.includes(name)) ? TIES : ""}performance = {}
 for name in ${JSON.stringify(run.updates)}:
 ${start}
     performance[name] = []
