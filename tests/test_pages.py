@@ -144,13 +144,14 @@ UNTYPESET = """() => [...document.querySelectorAll('main .math')]
   .filter((box) => /[$\\\\]/.test(box.textContent) || box.querySelector('mjx-merror'))
   .map((box) => box.textContent.trim().slice(0, 80))"""
 
-STRAY = """() => {
+STRAY = """() => {  // marks of Markdown and TeX, and cells that pandas cuts
   const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   const found = [];
   while (texts.nextNode()) {
     const {data, parentElement} = texts.currentNode;
-    if (data.includes('$') && !parentElement.closest('code, pre, script, style, [hidden]'))
-      found.push(data.trim().slice(0, 80));
+    if (parentElement.closest('code, pre, script, style, mjx-container, [hidden]')) continue;
+    const cut = parentElement.matches('td') && data.endsWith('...');
+    if (cut || /[$]|(^|[ (])[*][a-z]+[*]/.test(data)) found.push(data.trim().slice(0, 80));
   }
   return found;
 }"""
@@ -333,7 +334,7 @@ def _check_text(visit: Visit) -> None:
     for text in visit.page.evaluate(UNTYPESET):
         visit.fault(f"not typeset: {text}")
     for text in visit.page.evaluate(STRAY):
-        visit.fault(f"a dollar sign that delimits nothing: {text}")
+        visit.fault(f"a mark that should not be seen, or a cell that is cut: {text}")
     if visit.page.locator("main :is(pre, .output)[tabindex='-1']").count():
         visit.fault("the theme's script looks for what scrolls: see `mend_scripts`")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,8 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
 def slopes_table() -> pd.DataFrame:
     """Return the slope of each method on each task, with its interval and what it decides.
 
-    Where a method is not judged at all lengths, the cell names those that the slope is from.
+    Where a method is not judged at all lengths, the cell has the first and the last of those that
+    the slope is from.
     """
     rows = {}
     for method, loss in LOSSES.items():
@@ -136,7 +138,7 @@ def slopes_table() -> pd.DataFrame:
             )
             judged = judged_lengths(name, method)
             if 1 < len(judged) < len(lengths(name)):
-                cells[task.title] += f" ({', '.join(map(str, judged))} only)"
+                cells[task.title] += f" ({judged[0]} to {judged[-1]})"
         rows[loss.label] = cells
     return pd.DataFrame(rows).T
 
@@ -272,7 +274,10 @@ TITLES = {
 
 
 def protocol_text() -> Html:
-    """Return the text of the protocol."""
-    text = protocol()["text"]
-    parts = (f"<p><strong>{TITLES[key]}.</strong> {to_html(text[key])}</p>" for key in TITLES)
+    """Return the text of the protocol, with words between asterisks as emphasis."""
+    text = {
+        key: re.sub(r"\*(\w+)\*", r"<em>\1</em>", to_html(protocol()["text"][key]))
+        for key in TITLES
+    }
+    parts = (f"<p><strong>{TITLES[key]}.</strong> {text[key]}</p>" for key in TITLES)
     return Html("".join(parts))
