@@ -68,6 +68,18 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "env" / "bin" / "python"
 
 
+def test_wheel_has_every_file_of_the_package(python: Path) -> None:
+    """Protocols, tables of runs and scripts are in the wheel, as the modules are."""
+
+    def files(folder: Path) -> set[Path]:
+        found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+        return {path for path in found if "__pycache__" not in path.parts}
+
+    (installed,) = python.parents[1].glob("lib/python*/site-packages/pu_lib")
+    assert Path("chapters/networks/protocol.toml") in files(ROOT / "pu_lib")
+    assert files(ROOT / "pu_lib") == files(installed)
+
+
 def run_python(
     python: Path, arguments: list[str], folder: Path
 ) -> subprocess.CompletedProcess[str]:

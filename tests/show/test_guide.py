@@ -21,6 +21,7 @@ from pu_lib.chapters.guide import figures as guide
 from pu_lib.chapters.guide import quantities as measures
 from pu_lib.chapters.literature.quantities import crossing_times, hard_chain
 from pu_lib.chapters.networks import quantities as networks
+from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.claims import ledger
 from pu_lib.claims.judging import recorded
@@ -28,7 +29,7 @@ from pu_lib.claims.tables import claim_link, ledger_table
 from pu_lib.experiments.bootstrap import interval
 from pu_lib.experiments.results import PANELS, committed
 from pu_lib.show.live import module
-from pu_lib.updates import UPDATES
+from pu_lib.updates import UPDATES, project_simplex
 
 ROOT = Path(__file__).parents[2]
 
@@ -306,12 +307,69 @@ def test_every_recommendation_links_to_its_claims() -> None:
     assert own == {name for a in guide.ADVICE.values() for name in a.claims if "guide:" in name}
 
 
-def test_every_row_about_ppo_and_grpo_links_to_a_claim() -> None:
+def cell_with(words: str) -> str:
+    """Return the text of the one cell of the guide that has these words."""
     notebook = nbformat.read(ROOT / "book" / "guide.ipynb", 4)
-    (cell,) = (cell for cell in notebook.cells if "If you run PPO" in cell.source)
-    rows = [line for line in cell.source.splitlines() if line.startswith("|")][2:]
-    assert len(rows) >= 8
+    (cell,) = (cell for cell in notebook.cells if words in cell.source)
+    return str(cell.source)
+
+
+@pytest.mark.parametrize(("words", "least"), [("## If you run PPO", 8), ("## One default", 6)])
+def test_every_row_of_advice_in_prose_links_to_a_claim(words: str, least: int) -> None:
+    lines = cell_with(words).splitlines()
+    table = [line for line in lines if line.startswith("|")][2:]
+    rows = table or [line for line in lines if line.startswith("- ")]
+    assert len(rows) >= least
     assert all(claims_linked(row) for row in rows)
+
+
+def test_first_three_hundred_words_say_what_to_try_its_cost_and_its_limits() -> None:
+    beginning = " ".join(cell_with("**In short.**").split()[:306])  # the title has six
+    for words in ("F.cross_entropy(", "**What it costs.**", "**What was not shown.**"):
+        assert words in beginning
+    assert "nor GRPO beyond a bandit." in beginning
+
+
+def written(text: str) -> set[str]:
+    """Return the numbers in a text, as they are written, without their unit."""
+    return set(re.findall(r"\d+(?:\.\d+)?", text))
+
+
+@pytest.mark.parametrize("situation", guide.ADVICE)
+def test_numbers_of_a_row_stand_in_the_table_or_in_its_claims(situation: str) -> None:
+    """A row links to the table of all numbers on its page, and to its claims."""
+    assert "\n## All numbers\n" in "\n" + cell_with("## All numbers")
+    assert "<dt><a href='#all-numbers'>Numbers</a></dt>" in guide.recommendations()
+    advice, texts = guide.ADVICE[situation], guide._recommendation_texts()[situation]
+    kept = measures.kept()
+    known: set[str] = set()
+    for numbers in (kept[situation], kept.get(f"{situation}, mean", {})):
+        known |= {n for value in numbers.values() for n in written(advice._plain(value))}
+    for name in advice.claims:
+        (claim,) = (claim for claim in ledger() if claim.id == name)
+        known |= written(json.dumps(recorded()[name]["figures"])) | written(claim.statement)
+    assert written(texts["why"].replace(",", "")) <= known
+
+
+def test_losses_of_the_table_are_the_steps_of_the_updates() -> None:
+    rng = np.random.default_rng(3)
+    q, w = rng.normal(size=4), 0.7
+    pi, theta = rng.dirichlet(np.ones(4)), rng.normal(size=4)
+    given = {"q": q, "w": w, "project_simplex": project_simplex}
+    found = given | {"pi": pi}
+    exec(guide.DI.strip("`"), found)
+    np.testing.assert_allclose(found["pi"], UPDATES["di"].step(pi, q, w), rtol=1e-14)
+    found = given | {"theta": theta.copy()}
+    (step,) = re.findall(r"`(theta [^`]+)`", guide.ADVICE["ties"].loss)
+    exec(step, found)
+    np.testing.assert_allclose(
+        own_softmax(found["theta"]), own_softmax(UPDATES["npg"].step(theta, q, w)), rtol=1e-13
+    )
+    best, loss = LOSSES["ce"].code.splitlines()  # the line that a test of networks executes
+    assert loss.replace("best", best.removeprefix("best = ")) == guide.CE.strip("`")
+    assert guide.CE.strip("`").partition(" = ")[2].replace("(f,", "(scores,") in cell_with(
+        "In short"
+    )
 
 
 def test_link_to_a_claim_that_does_not_hold_names_its_status() -> None:

@@ -321,12 +321,14 @@ def direct_is_first_with_many_actions(
     wrong={
         "SCE jumps as CE does": {"jump": ("ce", "mce", "sce")},
         "PG-SM moves as little as DI": {"calm": ("di", "npg", "pg-es", "pg-sm")},
+        "the weight 0.1 is small enough": {"least": 0.1},
     },
 )
 def near_ties_move_two_updates_only(
     compare: Recorder,
     jump: Sequence[str] = ("ce", "mce"),
     calm: Sequence[str] = ("di", "npg", "pg-es"),
+    least: float = 0.01,
 ) -> None:
     """CE and MCE jump between two nearly equal actions, SCE a little, the others do not."""
     for noise in (1e-6, 1e-9):
@@ -340,6 +342,13 @@ def near_ties_move_two_updates_only(
             else:
                 limit = 1e-3 if name == "sce" else 1e-5
                 compare.at_most("change", found[name], limit, limit=f"{limit:g}", at=at)
+        small = ties(noise=noise, weight=least, names=jump)
+        for name, change in small.items():
+            at = {"update": label_of(name), "noise": noise}
+            compare.at_most("change at a small weight", change, 0.003, limit="0.3 %", at=at)
     compare.report(
-        ce=percent(found["ce"], 0), mce=percent(found["mce"], 0), sce=percent(found["sce"], 2)
+        ce=percent(found["ce"], 0),
+        mce=percent(found["mce"], 0),
+        sce=percent(found["sce"], 2),
+        small=percent(max(small.values()), 2),
     )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import html
 import pathlib
+import re
 from dataclasses import dataclass
 
 import traitlets
 
-from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept
+from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept, ties
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.quantities import rates
 from pu_lib.claims.tables import Html, claim_link
@@ -47,7 +48,8 @@ class Advice:
     claims : tuple of str
         The claims on which the recommendation rests.
     loss, step_size, exploration : str
-        The loss of the update, a step size to start from, and the exploration that it needs.
+        The loss of the update, with its code between backticks, a step size to start from, and the
+        exploration that it needs.
     instead : str
         The label of the recommendation, if it is not just the label of `update`.
     """
@@ -94,6 +96,9 @@ class Advice:
         return f"{value:.2g}" if abs(value) < 10 and value != int(value) else f"{value:.0f}"
 
 
+CE = "`loss = F.cross_entropy(f, q.argmax(-1))`"
+DI = "`pi = project_simplex(pi + w * q)`"
+
 ADVICE = {
     "exact": Advice(
         "di",
@@ -101,14 +106,13 @@ ADVICE = {
         False,
         "On a ladder of states that change their mind in turn it takes {own} updates, {rival} "
         "{other} and PG-SM {pg}.",
-        "With exact values, in a table, at the weight 40 for all, not each at its best. "
-        "At a hundred times that CE takes as few.",
+        "At the weight 40 for all. At a hundred times that CE takes as few.",
         "literature.html",
         "The literature around the paper, checked",
         ("guide:exact", "lit:li2021/ladder"),
-        "add w·q to the policy, then project on the simplex",
-        "large",
-        "none: all values are exact",
+        DI,
+        "40 times the visits of a state, or more, with values up to 1",
+        "none",
     ),
     "sampled": Advice(
         "pg-sm",
@@ -123,7 +127,7 @@ ADVICE = {
         "stochastic-updates.html",
         "Stochastic or expected updates",
         ("guide:sampled", "sec:expected/necessary", "lit:mei2024/any-rate"),
-        "−(advantage) log π(action taken)",
+        "`loss = -(adv * logp).mean()`, with the advantage and log π of the action taken",
         "constant, 1 or less with rewards up to 1",
         "its own, as the policy is random",
     ),
@@ -136,21 +140,20 @@ ADVICE = {
         "and PG-SM 1054. The advantages over the mean of the group have no such values: they take "
         "112 and 1145, and normalised, as in GRPO, 147 and 1400.",
         "With two actions, a table, rewards without noise and the weight 1; medians of 100 runs. "
-        "The critic V(s) of PPO has no values for each action, and GRPO has no critic: without "
-        "them the policy gradient remains, and what bounds its time is a KL penalty or an entropy "
-        "bonus that is not small beside the gap of the values. Nothing was measured for the tokens "
-        "of a language model.",
+        "Without such values the policy gradient remains, and what bounds its time is a KL penalty "
+        "or an entropy bonus that is not small beside the gap of the values. Nothing was measured "
+        "for the tokens of a language model.",
         "remedies.html",
         "Does the usual medicine help?",
         ("guide:sampled-changing", "remedies:samples", "remedies:estimator", "remedies:entropy"),
-        "−log π(best), by the learned values",
+        f"{CE}, with `q[a] += 0.1 * (r - q[a])` for the action taken",
         "1 with values up to 1",
         "5 % of random actions",
         instead="CE on values learned for each action",
     ),
     "off-policy": Advice(
         "di",
-        "data of another policy",
+        "a table, data of another policy",
         False,
         "On Random MDPs its median run takes {own} steps at its best rate, {rival} {other}, "
         "PG-SM {pg} and CE {ce}. By the restricted mean CE overtakes PG-SM: DI takes "
@@ -161,119 +164,119 @@ ADVICE = {
         "empirical.html",
         "The experiments",
         ("guide:off-policy", "sec:randommdps/di-best", "sec:randommdps/hioffpol-helps"),
-        "add w·q to the policy, then project on the simplex",
-        "here from 0.1 (by the mean) to 10 (by the median); tune it",
+        DI,
+        "here from 0.1 (by the mean) to 10 (by the median), with values up to 1; tune it",
         "the data of the other policy",
     ),
     "changing": Advice(
         "di",
-        "values that change",
+        "a table, exact values that change",
         False,
         "It undoes a hundred updates in {own}, {rival} in {other}, PG-SM in {pg}. From the same "
         "policy, with the probability 0.999 of the action that is no longer best, DI takes 1, "
         "CE 4, NPG 7 and PG-SM 510.",
-        "With two actions and exact values, at the weight 1 for all, not each at its best. "
-        "At the weight 10 CE and MCE need one, too.",
+        "With two actions, at the weight 1 for all. At the weight 10 CE and MCE need one, too.",
         "unlearning.html",
         "Unlearning",
         ("guide:changing", "thm:unlearn/ii", "thm:unlearn/iii", "remedies:silence"),
-        "DI's projection; with scores −log π(best), which is CE",
+        f"{DI}; with scores CE, {CE}",
         "1 or more with a gap of 1",
         "needed if a bad action may turn good",
     ),
     "linear": Advice(
         "di",
-        "linear scores",
+        "linear scores, exact values",
         True,
         "A fit of the values closes {own} of the gap to the optimum after a reversal of the "
         "values, as DI before the projection, with growing weights, and as NPG with constant ones. "
         "By the chain rule MCE closes {mce}, SCE {sce} and CE {ce}.",
-        "On the contexts, a bandit: the discount is 0, the values do not depend on the policy, and "
-        "the model can represent them. So the row compares a fit of known values with the chain "
-        "rule, not DI with NPG. Each but DI is at the best of the weights 0.3, 1 and 3.",
+        "On the contexts, a bandit with discount 0, whose exact values the model can represent: a "
+        "fit of known values is compared with the chain rule, not DI with NPG. Each but DI is at "
+        "the best of the weights 0.3, 1 and 3.",
         "function-approximation.html",
         "Function approximation",
         ("guide:linear", "book:fitted-di", "after:compatible"),
-        "squared distance to q, then the projection",
-        "growing for DI, constant for NPG",
-        "none: all values are exact",
+        "DI: `loss = ((f - pi - w * q) ** 2).mean()`, then `pi = project_simplex(f)`; "
+        "NPG: least squares in the advantages",
+        "DI 0.5, and in each step after the reversal 1.2 times as much; NPG 3, the largest tried",
+        "none",
         instead="DI or NPG, fitted to the values",
     ),
     "network": Advice(
         "npg",
-        "a network",
+        "a network, exact values",
         True,
         "After a reversal of the values NPG closes {own} of the gap to the optimum. By the chain "
         "rule SCE closes {sce}, CE {ce}, MCE {mce} and PG-SM {pg}.",
-        "On the contexts, a bandit with discount 0, with a network of 16 hidden units and exact "
-        "values, each at the best of the weights 0.3, 1 and 3. NPG solves a damped least-squares "
-        "problem in all parameters at each step, and may fail at the weight 3. In eight of eight "
-        "networks CE and SCE end nearer to the optimum than MCE; which of the two is ahead depends "
-        "on the network. DI was not tried.",
+        "On the contexts, with a network of 16 hidden units, each at the best of the weights 0.3, "
+        "1 and 3. NPG's least squares are in all parameters at each step, and may fail at the "
+        "weight 3. In eight of eight networks CE and SCE end nearer to the optimum than MCE; which "
+        "of the two is ahead depends on the network. DI was not tried.",
         "function-approximation.html",
         "Function approximation",
         ("guide:network", "sec:deepimpl/ce-mce", "sec:deepimpl/chain-rule"),
-        "NPG: least squares in the advantages; CE: −log π(best)",
-        "NPG 1, CE and SCE 3, the largest that was tried",
-        "none: all values are exact",
-        instead="NPG if its fit is affordable, else CE or SCE",
+        f"{CE}; NPG: damped least squares in the advantages",
+        "CE and SCE 3, the largest tried; NPG 1",
+        "none",
+        instead="CE, or NPG if its fit is affordable",
     ),
     "critic": Advice(
         "sce",
         "a network, samples and a learned critic",
         False,
-        "On a grid whose goals change places after the longest training SCE's median run recovers "
-        "in {own} updates, {rival} in {other}, and PG-SM in {pg} or more; by the mean SCE takes "
-        "{mean[sce]}, {rival} {mean[ce]}, PG-SM {mean[pg-sm]}.",
-        "With two small networks and a critic of all actions, ten runs, the rates tuned before the "
-        "change. Which of CE, SCE, DI and greedy is best was not shown. Soft NeuRD does "
-        "as well on the chains and the grid; an entropy bonus on PG-SM is not enough, except on "
-        "CartPole, and the PPO-like loss is not flat on any task. On two chains and CartPole, "
-        "with two actions, SCE is CE. MCE did not keep what it had learned on the grid.",
+        "On a grid whose goals change places after the longest training CE's median run recovers "
+        "in {ce} updates, SCE's in {own}, and PG-SM's in {pg} or more; by the mean CE takes "
+        "{mean[ce]}, SCE {mean[sce]}, PG-SM {mean[pg-sm]} or more.",
+        "With two small networks and a critic of all actions, ten runs. Which of CE, SCE, DI and "
+        "greedy is best was not shown. A bonus of 0.01 on PG-SM is not enough, except on CartPole; "
+        "the PPO-like loss is not flat on any task. MCE did not keep what it had learned on the "
+        "grid.",
         "networks.html",
         "Networks, samples and learned critics",
         (
             "networks:pairs",
             "networks:flat",
+            "networks:ratio",
             "networks:lag",
             "networks:soft-neurd",
             "networks:entropy",
             "networks:mce",
             "networks:others",
         ),
-        "−log π(best); in SCE only against actions below the average",
-        "SGD, tuned before the change: on the grid CE {ce}, SCE {sce}, soft NeuRD {soft neurd}",
+        CE,
+        "SGD, tuned before the change: on the 7 × 7 grid, with rewards up to 1, CE {ce}, SCE "
+        "{sce}, soft NeuRD {soft neurd}",
         "a lasting share of random actions, {epsilon}",
-        instead="CE or SCE, or soft NeuRD; greedy if it can be used",
+        instead="CE",
     ),
     "many": Advice(
         "di",
-        "many actions",
+        "a table, many actions",
         False,
         "With a hundred actions it takes {own} updates, {rival} {other} and PG-SM {pg}.",
-        "In a table, with a gap of 0.1, at the weight 1 for all, not each at its best. "
-        "At the weight 10 DI, CE and MCE take one. Each step of DI projects on the simplex, "
-        "here by sorting the actions.",
+        "With exact values, a gap of 0.1 and the weight 1 for all. At the weight 10 DI, CE and MCE "
+        "take one. Each step of DI sorts the actions.",
         "gravity-well.html",
         "Gravity well",
         ("guide:many", "sec:gravity/escape"),
-        "add w·q to the policy, then project on the simplex",
+        DI,
         "10 with values up to 1",
-        "none: all values are exact",
+        "none",
     ),
     "ties": Advice(
         "npg",
-        "near ties",
+        "a table, near ties",
         False,
         "Where two actions are best in turn, by a millionth, the policy of CE moves by {ce}, "
         "that of MCE by {mce}, that of SCE by {sce}; with the others it moves by {own} to {pg}.",
-        "In a table with exact values and weight 1. The order among those others says nothing.",
+        "With exact values and weight 1. The order among those others says nothing. With a network "
+        "SCE or soft NeuRD: not measured.",
         "updates.html",
         "Families of policy updates",
         ("guide:ties", "sec:expected/gaps"),
-        "as in the other rows",
-        "small, if it has to be CE",
-        "none: all values are exact",
+        f"NPG: `theta += w * q` under softmax; DI: {DI}",
+        "1; if it has to be CE, 0.01, where it moves by {small}",
+        "none",
         instead="any but CE and MCE",
     ),
 }
@@ -333,12 +336,13 @@ def _recommendation_texts() -> dict[str, dict[str, str]]:
     numbers = kept()
     chosen = {name: f"{rates('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")}
     chosen["epsilon"] = f"{TASKS['grid'].exploration:g}"
+    chosen["small"] = percent(ties(weight=0.01, names=["ce"])["ce"], 2)
     return {
         situation: {
             "update": f"{advice.use[0].upper()}{advice.use[1:]}.",
             "why": advice.sentence(numbers[situation], numbers.get(f"{situation}, mean")),
             "scope": advice.scope,
-            "loss": advice.loss,
+            "loss": advice.loss.replace("`", ""),
             "step size": advice.step_size.format(**chosen),
             "exploration": advice.exploration.format(**chosen),
             "link": advice.link,
@@ -378,6 +382,11 @@ class Chooser(live.Kept):
         return _recommendation_texts()
 
 
+def _with_code(text: str) -> str:
+    """Return text as HTML, with what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
 def recommendations() -> Html:
     """Return an HTML table of the recommendations, one line a situation, with their evidence."""
     control = greedy_control()
@@ -389,14 +398,14 @@ def recommendations() -> Html:
             greedy = "median {:.0f}, mean {:.0f}".format(*control[key])
         facts = {
             "Use": f"<strong>{html.escape(text['update'].rstrip('.'))}</strong>: "
-            f"{html.escape(advice.loss)}",
+            f"{_with_code(advice.loss)}",
             "Step size": html.escape(text["step size"]),
             "Exploration": html.escape(text["exploration"]),
             "Evidence": f"{html.escape(text['why'])} "
-            f"<a href='{text['link']}'>{html.escape(text['page'])}</a>",
+            f"Explained in <a href='{text['link']}'>{html.escape(text['page'])}</a>",
             "Its limit": html.escape(text["scope"]),
             "Greedy": greedy,
-            "Claims": ", ".join(map(claim_link, advice.claims)),
+            "<a href='#all-numbers'>Numbers</a>": ", ".join(map(claim_link, advice.claims)),
         }
         found = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
         return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{found}</dl></td></tr>"

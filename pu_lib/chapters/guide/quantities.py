@@ -222,19 +222,24 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
     return found
 
 
-def ties(n_steps: int = 400, noise: float = 1e-6) -> Numbers:
+def ties(
+    n_steps: int = 400,
+    noise: float = 1e-6,
+    weight: float = 1.0,
+    names: Sequence[str] = COMPARED,
+) -> Numbers:
     """Return the largest late change in a probability if two actions alternate as the best one.
 
     The values of the two actions differ by twice `noise`. The change is the largest in one of the
-    last fifty steps of weight 1. Smaller is better.
+    last fifty steps. Smaller is better.
     """
     found = {}
-    for name in COMPARED:
+    for name in names:
         update = UPDATES[name]
         theta, policies = update.initial(1, 3)[0], []
         for t in range(n_steps):
             sign = noise if t % 2 else -noise
-            theta = update.step(theta, [1.0 + sign, 1.0 - sign, 0.0], 1.0)
+            theta = update.step(theta, [1.0 + sign, 1.0 - sign, 0.0], weight)
             policies.append(update.policy(theta))
         found[name] = float(np.abs(np.diff(policies[-50:], axis=0)).max())
     return found
