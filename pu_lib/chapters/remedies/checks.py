@@ -74,9 +74,10 @@ def entropy_bonus_stops_early(
     compare: Recorder, product_limit: float = 0.25, bonus: bool = True
 ) -> None:
     """Log-odds stay below 1/tau, counts are between the bounds, and balls give the product."""
-    for weight, tau in product((0.25, 1.0), (0.1, 0.2, 0.5)):
+    edges = [(3.9, 0.5), (1.9, 1.0)]  # w τ is nearly 2
+    for weight, tau in [*product((0.25, 1.0), (0.1, 0.2, 0.5)), *edges]:
         at: dict[str, object] = {"weight": weight, "bonus": tau}
-        for outcome in outcomes(Remedy(weight=weight, entropy=tau), (30, 300, 3000)):
+        for outcome in outcomes(Remedy(weight=weight, entropy=tau), (1, 30, 300, 3000)):
             lead = _odds(outcome.regret)
             compare.at_most("log-odds", lead, 1 / tau + 1e-9, limit="1/τ", at=at)
             time = entropy_time(tau if bonus else 0, lead, weight)
@@ -89,9 +90,17 @@ def entropy_bonus_stops_early(
         scaled = time / (1 + odds.exp())
         off = abs(scaled - product_limit)
         compare.at_most("distance of n' regret from 1/4", off, most * product_limit, at={"τ": tau})
-    bounds = {f"at {tau}": float(entropy_time(tau, 1 / tau)) for tau in (0.2, 0.1, 0.01)}
-    compare.at_least("bound at the bonus 0.01", bounds["at 0.01"], 6e42, limit="6e42")
-    compare.report(**{key: f"{value:.3g}" for key, value in bounds.items()})
+    largest: dict[str, float] = {}
+    for tau in (0.2, 0.1):
+        odds = fixed_odds("entropy", 1 / arb(round(1 / tau)))
+        count = count_from(Remedy(entropy=tau if bonus else 0.0), 1 - _regret(odds))
+        low, high = count_limits(entropy_time(tau, odds), odds, (1 + tau) / 2)
+        compare.at_least("largest n'", count, low, limit="T - κ(D + F)", at={"bonus": tau})
+        compare.at_most("largest n'", count, high, limit="T + D + 1", at={"bonus": tau})
+        largest[f"at {tau}"] = int(count)
+    late = float(entropy_time(0.01, 100))
+    compare.at_least("T at the bonus 0.01", late, 6e42, limit="6e42")
+    compare.report(**largest, **{"at 0.01": late})
 
 
 @check(
@@ -127,12 +136,15 @@ def grpo_penalty_stops_early(
             regret = 1 / (1 + odds.exp())
             off = abs(end * regret - share / 2)
             compare.at_most("distance of n' regret", off, 200 * k * small, at=place)
-    compare.report(
-        **{
-            f"at {b}": round(float(penalty_time(b, fixed_odds("estimator", b))))
-            for b in (0.04, 0.001)
-        }
-    )
+    for beta in (0.04, 0.001):
+        odds = fixed_odds("estimator", beta)
+        count = count_from(
+            Remedy(penalty=beta, estimator=estimator), 1 - _regret(odds), most=10_000
+        )
+        low, high = count_limits(penalty_time(beta, odds), odds, 0.5 + beta)
+        compare.at_least("largest n'", count, low, limit="T - κ(D + F)", at={"penalty": beta})
+        compare.at_most("largest n'", count, high, limit="T + D + 1", at={"penalty": beta})
+        compare.report(**{f"at {beta}": int(count) if math.isfinite(count) else count})
 
 
 @check(
@@ -458,10 +470,10 @@ def groups_are_no_faster(
         compare.at_least("n'/n, normalised too", median(both, 500, seed) / 500, 0.5, at=at)
     compare.report(
         runs=RUNS,
-        plain=int(median(SampledRemedy("group"), 500, 1)),
-        divided=int(median(SampledRemedy("group", normalised=True), 500, 1)),
-        bonus=int(median(SampledRemedy("group", entropy=0.1), 500, 1)),
-        both=int(median(SampledRemedy("group", entropy=0.1, normalised=True), 500, 1)),
+        plain=round(median(SampledRemedy("group"), 500, 1)),
+        divided=round(median(SampledRemedy("group", normalised=True), 500, 1)),
+        bonus=round(median(SampledRemedy("group", entropy=0.1), 500, 1)),
+        both=round(median(SampledRemedy("group", entropy=0.1, normalised=True), 500, 1)),
     )
 
 
@@ -485,9 +497,9 @@ def medians_with_samples(compare: Recorder, floor: float = 0.0) -> None:
     compare.report(
         runs=RUNS,
         **{
-            "ce without": int(silent),
-            "ce with": int(median("ce", better, 0.05)),
-            "di with": int(median("di", better, 0.05)),
-            "pg with": int(median("pg-sm", better, 0.05)),
+            "ce without": round(silent),
+            "ce with": round(median("ce", better, 0.05)),
+            "di with": round(median("di", better, 0.05)),
+            "pg with": round(median("pg-sm", better, 0.05)),
         },
     )
