@@ -150,10 +150,9 @@ def _softmax(theta: Sequence[float]) -> list[float]:
 
 
 def _gradient(
-    remedy: Remedy, theta: list[float], old: list[float], adv: list[float]
+    remedy: Remedy, theta: list[float], pi: list[float], old: list[float], adv: list[float]
 ) -> list[float]:
-    """Return the gradient of the surrogate, with a bonus and a penalty, at the parameters."""
-    pi = _softmax(theta)
+    """Return the gradient of the surrogate, with a bonus and a penalty, at the policy pi."""
     rise, fall = 1 + remedy.clip, 1 - remedy.clip
     scores = [
         0.0 if remedy.clip and ((c > 0 and p > rise * o) or (c < 0 and p < fall * o)) else p * c
@@ -231,8 +230,9 @@ class Learner:
         if remedy.normalised:
             spread = math.sqrt(sum(p * c * c for p, c in zip(old, adv, strict=True)))
             adv = [c / spread if spread else 0.0 for c in adv]
-        for _ in range(remedy.epochs):
-            slope = _gradient(remedy, self.theta, old, adv)
+        for epoch in range(remedy.epochs):
+            pi = _softmax(self.theta) if epoch else old
+            slope = _gradient(remedy, self.theta, pi, old, adv)
             if remedy.adam:
                 slope = self._adam(slope)
             size = remedy.adam or w
