@@ -68,6 +68,27 @@ def test_steps_are_gradients(remedy, bonus):
     np.testing.assert_allclose(one_step(remedy, POLICY, VALUES), expected, rtol=1e-12)
 
 
+def test_later_epochs_weight_grpos_penalty_by_the_policy_that_sampled():
+    """The second epoch has the gradient of the mean of ρ - 1 - log ρ over samples of the first."""
+    penalty = {"penalty": 0.3, "reference": 0.6, "estimator": True}
+    first = one_step(Remedy(**penalty), POLICY, VALUES)
+    with mpmath.workdps(50):
+
+        def objective(theta):
+            pi = policy_of(theta)
+            ratios = [r / p for p, r in zip(pi, REFERENCE, strict=True)]
+            return sum(
+                p * q - 0.3 * o * (x - 1 - mpmath.log(x))
+                for p, q, o, x in zip(pi, VALUES, POLICY, ratios, strict=True)
+            )
+
+        start = [mpmath.log(p) for p in POLICY]
+        second = gradient(objective, [x + g for x, g in zip(start, first, strict=True)])
+    np.testing.assert_allclose(
+        one_step(Remedy(**penalty, epochs=2), POLICY, VALUES) - first, second, rtol=1e-10
+    )
+
+
 def test_normalised_step_by_hand():
     """Policy (4/5, 1/5), values (1, 0): the deviation is 2/5, the step ±(4/25)/(2/5)."""
     step = one_step(Remedy(normalised=True), [0.8, 0.2], [1.0, 0.0])

@@ -443,6 +443,8 @@ REMEDY_SETTINGS: list[dict[str, Any]] = [
     {"entropy": 0.2},
     {"penalty": 0.1, "reference": 0.9},
     {"penalty": 0.04, "estimator": True, "reference": 0.1},
+    {"penalty": 0.04, "estimator": True, "epochs": 4, "clip": 0.2},
+    {"penalty": 0.2, "estimator": True, "reference": 0.9, "epochs": 10, "normalised": True},
     {"normalised": True, "entropy": 0.1},
     {"epochs": 4, "clip": 0.2},
     {"adam": 0.01},

@@ -5,8 +5,9 @@ the number of steps until the new best action has probability one half. The *reg
 policy loses at the moment of the change: :math:`\max_a q(a)-\sum_a\pi(a)q(a)` for the old values.
 
 With two actions that are a gap of 1 apart, the log-odds d of the action that was best follow
-:math:`d_{t+1}=d_t-f(d_t)` after the change. If f is positive, at most F, and log f changes by at
-most 1 where d changes by 1, the count from D is close to :math:`T(D)=\int_0^Ddx/f(x)`:
+:math:`d_{t+1}=d_t-f(d_t)` after the change. If, between 0 and D, f is positive and at most F, and
+log f changes by at most 1 where d changes by 1, the count from D is close to
+:math:`T(D)=\int_0^Ddx/f(x)`:
 
 .. math:: T(D)-\kappa(D+F)\le n'\le T(D)+D+1,\qquad\kappa=(e^F-1)/F.
 
@@ -88,8 +89,8 @@ class Remedy:
         The coefficient :math:`\beta` of the divergence from a reference policy.
     estimator : bool
         Whether the penalty is the expected gradient of :math:`\rho-1-\log\rho` with
-        :math:`\rho=\pi_{\rm ref}/\pi` for fixed samples, as in GRPO's code, instead of the
-        gradient of :math:`KL(\pi\|\pi_{\rm ref})`.
+        :math:`\rho=\pi_{\rm ref}/\pi` for samples of the batch's first policy, as in GRPO's code,
+        instead of the gradient of :math:`KL(\pi\|\pi_{\rm ref})`.
     reference : float or None
         The probability of the first action under the reference; the others share the rest. None
         is the uniform policy.
@@ -149,10 +150,9 @@ def _softmax(theta: Sequence[float]) -> list[float]:
 
 
 def _gradient(
-    remedy: Remedy, theta: list[float], old: list[float], adv: list[float]
+    remedy: Remedy, theta: list[float], pi: list[float], old: list[float], adv: list[float]
 ) -> list[float]:
-    """Return the gradient of the surrogate, with a bonus and a penalty, at the parameters."""
-    pi = _softmax(theta)
+    """Return the gradient of the surrogate, with a bonus and a penalty, at the policy pi."""
     rise, fall = 1 + remedy.clip, 1 - remedy.clip
     scores = [
         0.0 if remedy.clip and ((c > 0 and p > rise * o) or (c < 0 and p < fall * o)) else p * c
@@ -168,9 +168,13 @@ def _gradient(
     if remedy.penalty:
         first = 1 / len(pi) if remedy.reference is None else remedy.reference
         ref = [first] + [(1 - first) / (len(pi) - 1)] * (len(pi) - 1)
+        # per action: the probability under the policy that sampled, times 1 - ref / pi
+        sampled = [
+            p - r if o == p else o * (1 - r / p) for p, o, r in zip(pi, old, ref, strict=True)
+        ]
         for a in actions:
             if remedy.estimator:
-                found[a] -= remedy.penalty * (pi[a] - ref[a])
+                found[a] -= remedy.penalty * (sampled[a] - pi[a] * sum(sampled))
             else:
                 mean = sum(
                     pi[b] * (theta[a] - theta[b] - math.log(ref[a] / ref[b])) for b in actions
@@ -226,8 +230,9 @@ class Learner:
         if remedy.normalised:
             spread = math.sqrt(sum(p * c * c for p, c in zip(old, adv, strict=True)))
             adv = [c / spread if spread else 0.0 for c in adv]
-        for _ in range(remedy.epochs):
-            slope = _gradient(remedy, self.theta, old, adv)
+        for epoch in range(remedy.epochs):
+            pi = _softmax(self.theta) if epoch else old
+            slope = _gradient(remedy, self.theta, pi, old, adv)
             if remedy.adam:
                 slope = self._adam(slope)
             size = remedy.adam or w

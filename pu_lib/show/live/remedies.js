@@ -54,9 +54,10 @@ function render({ model, el }) {
   const results = html("tbody", {});
   const head = html("thead", {}, html("tr", {}, ...["", "n′ after 1000", "n′ after 10 000", "regret at 10 000"].map((text) => html("th", { scope: "col" }, text))));
   const setting = html("p", { class: "pu-live-key" });
+  const wide = { class: "pu-live-bar", style: "column-gap: 1.6rem" }; // a slider's value is apart from the next label
   frame(el, "remedies", asked.box,
-    html("div", { class: "pu-live-bar" }, sliders.entropy.row, sliders.decay.row),
-    html("div", { class: "pu-live-bar" }, sliders.penalty.row, selects.estimator, selects.reference),
+    html("div", wide, sliders.entropy.row, sliders.decay.row),
+    html("div", wide, sliders.penalty.row, selects.estimator, selects.reference),
     html("div", { class: "pu-live-bar" }, selects.epochs, selects.normalised, selects.adam),
     html("div", { class: "pu-live-bar" }, selects.change, selects.samples, selects.critic),
     html("div", { class: "pu-live-bar" }, selects.heard, sliders.exploration.row),

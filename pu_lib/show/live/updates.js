@@ -673,7 +673,7 @@ function remedyStep(set, state, values) {
       const [a, b] = [kept(up, p, first) ? p * up : 0, kept(down, r, second) ? r * down : 0];
       let slope = a * r - b * p; // of the first parameter; the second has its opposite
       slope -= entropy * p * r * state.x;
-      if (penalty && set.estimator) slope -= penalty * (p - reference);
+      if (penalty && set.estimator) slope -= penalty * (p - reference) * (k > 0 ? (first * r) / p + (second * p) / r : 1); // the samples are of the first epoch's policy
       else if (penalty) slope -= penalty * p * r * (state.x - Math.log(reference / (1 - reference)));
       if (!adam) state.x += 2 * slope - decay * state.x;
       else { // with decay the two parameters are not opposite: they start at log ½ and have the mean `mean`
