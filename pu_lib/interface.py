@@ -271,7 +271,7 @@ class Update(ABC):
         self, theta: Floats, q: Floats, weight: Floats, seed: Seed
     ) -> Floats:
         """Return the result of `_unchecked_step`; the caller must silence overflow warnings."""
-        if not theta.shape == q.shape == (*weight.shape, q.shape[-1]):
+        if not (theta.shape == q.shape and weight.shape in ((), theta.shape[:-1])):
             theta, q, _ = np.broadcast_arrays(theta, q, weight[..., np.newaxis])
         new = self._call_hook(self.advance, theta, q, weight[..., np.newaxis], as_generator(seed))
         if math.isfinite(np.add.reduce(new, axis=None)):  # a finite sum has finite terms: cheap

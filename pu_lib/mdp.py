@@ -268,6 +268,7 @@ class FiniteMDP:
         """Validate the transitions and return them as a (states * actions, states) matrix."""
         flat_shape = (self.n_states * self.n_actions, self.n_states)
         matrix: Floats | scipy.sparse.csr_array
+        most_entries = self.n_states
         if scipy.sparse.issparse(transitions):
             if transitions.dtype.kind not in "fiu":
                 raise ValueError(
@@ -280,7 +281,9 @@ class FiniteMDP:
                 )
             matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
             matrix.sum_duplicates()
-            entries = np.asarray(matrix.data)
+            most_entries = int(np.diff(matrix.indptr).max())
+            if self.n_states < _SPARSE_FROM_STATES:
+                matrix = matrix.toarray()  # too small to be kept sparse
         elif isinstance(transitions, (list, tuple)) and any(
             map(scipy.sparse.issparse, transitions)
         ):
@@ -299,7 +302,7 @@ class FiniteMDP:
                     + ("; use np.moveaxis(transitions, 0, 1)." if swapped else ".")
                 )
             matrix = dense.reshape(flat_shape)
-            entries = matrix.ravel()
+        entries = matrix.ravel() if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
         least, most = np.min(entries, initial=0.0), np.max(entries, initial=0.0)
         if not (least >= 0.0 and most < np.inf):  # as NaN would be
             first = int(np.argmin(np.isfinite(entries) & (entries >= 0.0)))
@@ -311,16 +314,16 @@ class FiniteMDP:
             raise ValueError(
                 f"transitions: expected probabilities, got {entries[first]} at {self._where(row)}."
             )
-        self._check_row_sums(matrix)
+        self._check_row_sums(matrix, most_entries)
         return self._without_terminal_rows(matrix)
 
-    def _check_row_sums(self, matrix: Floats | scipy.sparse.csr_array) -> None:
-        """Raise a `ValueError` unless rows sum to 1; rows of terminal states may be zero."""
+    def _check_row_sums(self, matrix: Floats | scipy.sparse.csr_array, most_entries: int) -> None:
+        """Raise a `ValueError` unless rows sum to 1; rows of terminal states may be zero.
+
+        `most_entries` is the largest number of entries that a row was given with.
+        """
         sums = np.asarray(matrix @ np.ones(self.n_states))
         ends = np.repeat(self.terminal, self.n_actions)
-        most_entries = self.n_states
-        if not isinstance(matrix, np.ndarray):
-            most_entries = int(np.diff(matrix.indptr).max())
         tolerance = _sum_tolerance(self.discount, most_entries)
         off = np.abs(sums - 1.0) > tolerance
         wrong = np.where(ends, off & (sums != 0.0), off)
@@ -338,9 +341,13 @@ class FiniteMDP:
                 f"{sums[row] - 1.0:.1g}; times the discount {self.discount!r} that is not below 1."
             )
         rows = np.flatnonzero(ends)
-        entries = scipy.sparse.coo_array(matrix[rows])
-        loops = entries.data * (entries.col == rows[entries.row] // self.n_actions)
-        stays = np.bincount(entries.row, loops, len(rows))
+        states = rows // self.n_actions
+        if isinstance(matrix, np.ndarray):
+            stays = matrix[rows, states]
+        else:
+            entries = scipy.sparse.coo_array(matrix[rows])
+            loops = entries.data * (entries.col == states[entries.row])
+            stays = np.bincount(entries.row, loops, len(rows))
         leaves = (sums[rows] != 0.0) & (stays < 1.0 - _SUM_TOLERANCE)
         if np.any(leaves):
             row = int(rows[np.argmax(leaves)])
@@ -357,8 +364,6 @@ class FiniteMDP:
         The result has sparse form if the matrix is large and has few non-zero entries, and dense
         form otherwise, regardless of the form of the argument.
         """
-        if self.n_states < _SPARSE_FROM_STATES and not isinstance(matrix, np.ndarray):
-            matrix = matrix.toarray()  # too small to be kept sparse
         if isinstance(matrix, np.ndarray):
             matrix[np.repeat(self.terminal, self.n_actions)] = 0.0
             density = float(np.count_nonzero(matrix)) / matrix.size

@@ -394,6 +394,8 @@ def follow(
         for t, w in enumerate(weights):
             # The first step checks shapes and start. Later steps have the same shapes and values
             # that have been checked, so that they need no checks of their own.
+            if t == 1 and not varying:
+                values = np.broadcast_to(values, shape)  # once rather than at every step
             move = chosen._unchecked_step_silenced if t else chosen.step
             theta = path[t + 1] = move(theta, values[t] if varying else values, w, rng)
     return chosen._checked_theta(path)

@@ -309,7 +309,7 @@ def run(
         entered = np.int64(successor[code])
         n_jekyll, n_hyde = _remember(code, hyde_acts, n_jekyll, n_hyde, buffer)
         if explores or (details and rules.model):
-            _count(s * A + a, code, explores, visits, bonus, seen, rules, static)
+            _count(s * A + a, code, explores, visits, bonus, seen, rules, static.details)
 
         # Replay
         code, stream = _replay(t, n_jekyll, n_hyde, buffer, explores, schedules, stream)
@@ -320,8 +320,10 @@ def run(
 
         # Learn
         if explores:
-            _learn_hyde(i, after, hyde, visits, bonus, log_episodes, gamma, rules, static)
-        ahead, stream = _ahead(after, q, pi, running, rules, static, stream)
+            _learn_hyde(
+                i, after, hyde, visits, bonus, log_episodes, gamma, rules, actions, static.details
+            )
+        ahead, stream = _ahead(after, q, pi, running, rules, actions, static.details, stream)
         q[x, b] += rules.critic_rate * (reward[code] + gamma * ahead - q[x, b])
         weight = rules.eta
         if details and rules.discounted:
@@ -440,13 +442,13 @@ def _count(
     bonus: Any,
     seen: Any,
     rules: Any,
-    static: Any,
+    details: Any,
 ) -> None:
     """Count a visit of the pair i, update Hyde's bonus and, for a model, count the transition."""
     visits[i] += 1
-    if explores and not (len(static.details) > 0 and rules.log_bonus):
+    if explores and not (len(details) > 0 and rules.log_bonus):
         bonus[i] = 1.0 / np.sqrt(np.float64(visits[i]))
-    if len(static.details) > 0 and rules.model:
+    if len(details) > 0 and rules.model:
         seen[code] += 1
 
 
@@ -494,34 +496,44 @@ def _learn_hyde(
     log_episodes: Any,
     gamma: Any,
     rules: Any,
-    static: Any,
+    actions: Any,
+    details: Any,
 ) -> None:
     """Update Hyde's value of the pair i by Q-learning with the bonus as the reward."""
-    A, details = len(static.actions), len(static.details) > 0
+    A = len(actions)
     x = i // A
     a = i - x * A
     top = hyde[after, 0]
     for b in range(1, A):
         top = max(top, hyde[after, b])
     gift = bonus[i]
-    if details and rules.log_bonus:
+    if len(details) > 0 and rules.log_bonus:
         gift = np.sqrt(log_episodes / (0.001 + visits[i]))
     hyde[x, a] += rules.hyde_rate * (gift + gamma * top - hyde[x, a])
-    if details:
+    if len(details) > 0:
         hyde[x, a] = min(hyde[x, a], rules.hyde_clip)
 
 
 @compiled
-def _ahead(after: Any, q: Any, pi: Any, running: Any, rules: Any, static: Any, stream: Any) -> Any:
+def _ahead(
+    after: Any,
+    q: Any,
+    pi: Any,
+    running: Any,
+    rules: Any,
+    actions: Any,
+    details: Any,
+    stream: Any,
+) -> Any:
     """Return the critic's value of the next state, for a drawn action or as the policy's mean."""
     ahead = 0.0
-    if len(static.details) > 0 and rules.expected_sarsa:
-        for b in range(len(static.actions)):
+    if len(details) > 0 and rules.expected_sarsa:
+        for b in range(len(actions)):
             ahead += pi[after, b] * q[after, b]
     else:
         u, stream = uniform(stream)
         b = 0
-        for j in range(len(static.actions) - 1):
+        for j in range(len(actions) - 1):
             b += u >= running[after, j]
         ahead = q[after, b]
     return ahead, stream

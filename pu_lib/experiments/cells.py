@@ -215,7 +215,7 @@ def _mdp(made: _Made) -> FiniteMDP:
     return source if isinstance(source, FiniteMDP) else _from_domain(made)
 
 
-@lru_cache(maxsize=8)  # the same process is used for its digest and for several targets
+@lru_cache(maxsize=32)  # the same process is used for its digest, several targets and schemes
 def _from_domain(made: _Made) -> FiniteMDP:
     """Return the process of a run of a domain."""
     domain, values = made.process.source, {**made.process.parameters, **dict(made.details)}

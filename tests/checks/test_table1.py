@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pu_lib.arrays import Floats
 from pu_lib.chapters.function_approximation.quantities import NEURD
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.table1 import quantities as table
@@ -142,11 +143,23 @@ def test_direct_steps_out_of_corner_match_hand_solution() -> None:
     assert table._steps_out_of_corner(UPDATES["di"], 2.0**-10) == 10
 
 
-def test_steps_out_of_the_corner_end_at_probability_one_half() -> None:
-    doubled = SimpleNamespace(
-        parameters=lambda pi: pi, policy=lambda theta: theta, step=lambda theta, *_: 2 * theta
-    )
-    assert table._steps_out_of_corner(doubled, 0.125) == 2
+class Doubling(Direct):
+    """A step doubles the probability of the first action; the others share the rest equally."""
+
+    def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
+        first = np.minimum(2.0 * theta[..., :1], 1.0)
+        rest = np.repeat((1.0 - first) / (theta.shape[-1] - 1), theta.shape[-1] - 1, axis=-1)
+        return np.concatenate([first, rest], axis=-1)
+
+
+@pytest.mark.parametrize(("power", "steps"), [(3, 2), (10, 9), (200, 199), (1, 1)])
+def test_steps_out_of_the_corner_end_at_probability_one_half(power: int, steps: int) -> None:
+    assert table._steps_out_of_corner(Doubling(), 2.0**-power) == steps
+
+
+def test_steps_out_of_the_corner_end_at_the_cap() -> None:
+    assert table._steps_out_of_corner(Doubling(), 2.0**-200, cap=199) == 199
+    assert table._steps_out_of_corner(Doubling(), 2.0**-200, cap=100) == 100
 
 
 @pytest.mark.parametrize(("power", "entry"), [(1, "strong"), (0.5, "weak")])

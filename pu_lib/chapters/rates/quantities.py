@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib import kernels
-from pu_lib.arrays import Floats, as_float, as_int
+from pu_lib.arrays import Floats, as_float, as_float_array, as_int
 from pu_lib.chapters.convergence.quantities import Exponent as Exponent
 from pu_lib.chapters.convergence.quantities import Structure, settling_time, structure
 from pu_lib.chapters.convergence.quantities import exponent as exponent
@@ -76,21 +76,36 @@ def bandit_masses(
     return np.asarray(policies[:, q < q.max()].sum(axis=1))
 
 
+def batch_policies(
+    update: str | Update, rewards: ArrayLike, weights: ArrayLike, theta0: ArrayLike
+) -> Floats:
+    """Return the policies on a bandit in a batch of runs with a weight for each run and step.
+
+    `weights` has the shape (n_steps, n_runs) and `theta0` the shape (n_runs, n_actions). The result
+    has the shape (n_steps + 1, n_runs, n_actions).
+    """
+    chosen, weights = as_update(update), as_float_array("weights", weights, low=0.0)
+    theta = np.asarray(theta0, dtype=np.float64)
+    q = np.broadcast_to(np.asarray(rewards, dtype=np.float64), theta.shape)
+    path = np.empty((len(weights) + 1, *theta.shape))
+    path[0] = theta
+    for t, weight in enumerate(weights):
+        # The first step checks its arguments. Later steps have the same shapes and values.
+        move = chosen._unchecked_step if t else chosen.step
+        theta = path[t + 1] = move(theta, q, weight, None)
+    return chosen.policy(path)
+
+
 def batch_masses(
     update: str | Update, rewards: ArrayLike, weights: ArrayLike, theta0: ArrayLike
 ) -> Floats:
     """Return the masses of the suboptimal arms of a bandit in a batch of runs, at every step.
 
-    `weights` has the shape (n_steps, n_runs) and `theta0` the shape (n_runs, n_actions). The result
-    has the shape (n_steps + 1, n_runs).
+    The arguments are those of `batch_policies`. The result has the shape (n_steps + 1, n_runs).
     """
-    chosen, q = as_update(update), np.asarray(rewards, dtype=np.float64)
-    worse, theta = q < q.max(), np.asarray(theta0, dtype=np.float64)
-    masses = [chosen.policy(theta)[:, worse].sum(axis=1)]
-    for weight in np.asarray(weights, dtype=np.float64):
-        theta = chosen.step(theta, q, weight)
-        masses.append(chosen.policy(theta)[:, worse].sum(axis=1))
-    return np.array(masses)
+    q = np.asarray(rewards, dtype=np.float64)
+    policies = batch_policies(update, q, weights, theta0)
+    return np.asarray(policies[..., q < q.max()].sum(axis=-1))
 
 
 def bandit_gaps(

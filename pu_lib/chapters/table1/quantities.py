@@ -396,10 +396,13 @@ def _pull_frequency(update: Update, weight: float) -> float:
 def _steps_out_of_corner(update: Update, depth: float, cap: int = 100_000) -> int:
     """Return the number of steps of weight 1 that raise the best action from `depth` to 1/2."""
     theta = update.parameters(np.array([depth, 1.0 - 2.0 * depth, depth]))
-    for steps in range(cap):
-        if update.policy(theta)[0] >= 0.5:
-            return max(steps, 1)
-        theta = update.step(theta, _PULL, 1.0)
+    done, chunk = 0, 64
+    while done < cap:
+        path = follow(update, _PULL, 1.0, min(chunk, cap - done), theta)
+        out = update.policy(path)[:, 0] >= 0.5
+        if out.any():
+            return max(done + int(np.argmax(out)), 1)
+        theta, done, chunk = path[-1], done + chunk, 2 * chunk
     return cap
 
 
