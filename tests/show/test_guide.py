@@ -200,7 +200,11 @@ def test_numbers_of_samples_and_a_change_are_those_of_the_claim() -> None:
         assert words.format(*(figures[name] for name in names)) in said
     after = {name: figures[f"{name} after 1000"] for name in ("CE", "PG-SM")}
     assert "CE takes {CE} and PG-SM {PG-SM}".format(**after) in said
-    for label, words in (("group", "take {} and {}"), ("normalised group", "in GRPO, {} and {}")):
+    for label, words in (
+        ("CE to a good one", "turns good, CE takes {} and {}"),
+        ("explored", "in GRPO, they take {} and {}"),
+        ("normalised group", "{} and {} without random actions"),
+    ):
         assert words.format(*(figures[f"{label} after {n}"] for n in (100, 1000))) in said
 
 

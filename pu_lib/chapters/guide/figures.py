@@ -137,12 +137,13 @@ ADVICE = {
         False,
         "With values for each action, learned from eight samples per step, CE undoes a hundred "
         "steps in {own}, {rival} in {other} and PG-SM in {pg}; after a thousand steps CE takes 7 "
-        "and PG-SM 1054. The advantages over the mean of the group have no such values: they take "
-        "112 and 1145, and normalised, as in GRPO, 147 and 1400.",
+        "and PG-SM 1054. If the bad action turns good, CE takes 31 and 39. The advantages over the "
+        "mean of the group have no such values: normalised, as in GRPO, they take 101 and 998, and "
+        "147 and 1400 without random actions.",
         "With two actions, a table, rewards without noise and the weight 1; medians of 100 runs. "
         "Without such values the policy gradient remains, and what bounds its time is a KL penalty "
-        "or an entropy bonus that is not small beside the gap of the values. Nothing was measured "
-        "for the tokens of a language model.",
+        "or, without normalised advantages, an entropy bonus that is not small beside the gap of "
+        "the values. Nothing was measured for the tokens of a language model.",
         "remedies.html",
         "Does the usual medicine help?",
         ("guide:sampled-changing", "remedies:samples", "remedies:estimator", "remedies:entropy"),
