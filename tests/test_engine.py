@@ -324,8 +324,8 @@ def test_model_draws_successors_in_proportion_to_counts(monkeypatch):
 def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
     visits, kept, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
     rules = SimpleNamespace(log_bonus=log_bonus, model=True)
-    static = SimpleNamespace(details=rows.static_flag(True))
-    loop._count(1, 3, explores, visits, kept, seen, rules, static)
+    details = rows.static_flag(True)
+    loop._count(1, 3, explores, visits, kept, seen, rules, details)
     assert visits.tolist() == [3, 4, 3]
     assert kept.tolist() == [0.0, bonus, 0.0]
     assert seen.tolist() == [0, 0, 0, 1, 0, 0]
