@@ -38,15 +38,19 @@ __all__ = [
     "critic_mean",
     "exact",
     "final_performance",
+    "greedy_control",
     "initial_offset",
     "kept",
     "linear",
     "many",
     "measure",
     "network",
+    "off_policy",
+    "off_policy_mean",
+    "sampled",
+    "sampled_changing",
+    "ties",
 ]
-__all__ += ["greedy_control", "off_policy", "off_policy_mean", "sampled", "sampled_changing"]
-__all__ += ["ties"]
 
 Numbers = dict[str, float]
 

@@ -24,7 +24,6 @@ from pu_lib.chapters.networks.quantities import (
     outcomes,
     protocol,
     rates,
-    recoveries,
     turns,
 )
 from pu_lib.claims.tables import Html
@@ -234,14 +233,11 @@ def turns_table() -> pd.DataFrame:
     rows = {}
     for method in turns().method.unique():
         runs = turns()[turns().method == method]
-        after = runs.length.iloc[0]
-        tuned: Tuned = "post hoc" if method == "pg-sm" else "phase 1"
-        recovered = recoveries("chain .2", method, after, tuned).recovery
         rows[LOSSES[method].label] = {
             column: f"{interquartile_mean(values.to_numpy()):.0f} [{values.min()}, {values.max()}]"
             for column, values in (
                 ("the critic has turned", runs.turned),
-                ("the run has recovered", recovered),
+                ("the run has recovered", runs.recovery),
             )
         }
     return pd.DataFrame(rows).T

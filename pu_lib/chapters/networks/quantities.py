@@ -90,10 +90,17 @@ def turns() -> pd.DataFrame:
     """Return when the critics of some methods prefer the new best end of the chain of .2 and 1.
 
     The columns are `task`, `method`, `rate`, `seed`, `length`, `turned` (updates after the change,
-    see `pu_lib.chapters.networks.runs.critic_turns`) and `censored`. These runs were decided after
-    the judged ones, too.
+    see `pu_lib.chapters.networks.runs.critic_turns`), `censored` and `recovery`, that of the same
+    run; for PG-SM with the larger cap. These runs were decided after the judged ones, too.
     """
-    return pd.read_csv(HERE / "data" / "critics.csv")
+    watched = pd.read_csv(HERE / "data" / "critics.csv")
+    parts: list[pd.DataFrame] = []
+    for method in watched.method.unique():
+        runs = watched[watched.method == method]
+        tuned: Tuned = "post hoc" if method == "pg-sm" else "phase 1"
+        own = recoveries("chain .2", method, int(runs.length.iloc[0]), tuned)
+        parts.append(runs.merge(own[["seed", "recovery"]], on="seed", how="left"))
+    return pd.concat(parts, ignore_index=True)
 
 
 @cache
