@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -29,9 +28,10 @@ __all__ += ["record", "recorded", "sentence_of"]
 FINDINGS = "application/vnd.pu-lib.verdicts+json"
 """The media type of the findings in the output of an executed notebook."""
 
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
-"""Tolerances between a recorded float and the one found: another version of the linear algebra can
-change the last digits."""
+_RELATIVE, _ABSOLUTE = 1e-5, 1e-9
+"""Tolerances between a recorded float and the one found. LAPACK and the functions of libm and NumPy
+differ between processors by some 1e-16 of a value. Checks enlarge this: the runs with growing
+weights of thm:rates to 4e-6 of a value, finite differences to 2e-6."""
 
 _COUNTS = {"instances", "comparisons", "tests"}
 """Figures that count comparisons and instances, as opposed to measured results."""
@@ -164,19 +164,10 @@ def _differences(judgement: Judgement) -> Iterator[str]:
             before, now = old[key].get(name, 0), new[key].get(name, 0)
             if not _alike(now, before):
                 yield f"{key[0]}: recorded {name} {before}, but found {now}"
-        cells = zip(old[key]["shown"], new[key]["shown"], strict=True)
-        for before, now in cells:
-            if _words(before) != _words(now):
-                yield f"{key[0]}: recorded {before!r} for the table, but found {now!r}"
 
 
 def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:
     return tally["compared"], tally["as printed"]
-
-
-def _words(text: str) -> str:
-    """Return a text without its numbers, whose last digits may depend on the machine."""
-    return re.sub(r"[-\N{MINUS SIGN}]?\d[\d.\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}]*", "#", text)
 
 
 def _alike(found: Any, kept: Any) -> bool:

@@ -542,7 +542,10 @@ RECOMPUTED = [
 
 @pytest.mark.parametrize(("task", "method", "seed"), RECOMPUTED)
 def test_committed_run_is_computed_again(task, method, seed):
-    """The first length of a run has the same recovery and the same reward, to the last digit."""
+    """The first length of a run has the same recovery and the same reward.
+
+    The reward is a share of the optimum, which LAPACK solves to the last digits.
+    """
     judged = quantities.table()
     own = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
     own = own[own.tuned == "phase 1"].iloc[0]
@@ -550,7 +553,7 @@ def test_committed_run_is_computed_again(task, method, seed):
     assert (row["length"], row["recovery"], row["censored"], row["learnt"]) == (
         own.length, own.recovery, own.censored, own.learnt,
     )  # fmt: skip
-    assert row["end"] == own.end
+    assert row["end"] == pytest.approx(own.end, rel=1e-12)
 
 
 # Runs decided later

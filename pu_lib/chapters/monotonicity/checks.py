@@ -216,7 +216,8 @@ def _decreases_in_mdps(compare: Recorder, update: str, weight: float, of_horizon
         before = mdp.evaluate(pi)
         after = mdp.evaluate(chosen.policy(chosen.step(chosen.parameters(pi), before.q, weight)))
         horizon = 1 + of_horizon * discount / (1 - discount)
-        loss = float((before.v - after.v).max() / np.ptp(before.q, axis=1).max() / horizon)
+        spread = np.ptp(before.q, axis=1).max()  # 0 if a search without a decrease ends at a tie
+        loss = float((before.v - after.v).max() / spread / horizon) if spread else 0.0
         at = {"weight": weight, "MDP": i, "states": n_states, "discount": discount}
         quantity = r"decrease in an MDP over $D_3/(1-\gamma)$"
         ratio = loss / worst_drop_three(weight)
