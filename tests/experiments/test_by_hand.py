@@ -197,7 +197,7 @@ def test_worker_threads_are_daemons():
 
 def test_worker_threads_end_after_the_last_chunk():
     ((_, thread),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread())
-    thread.join(timeout=5)
+    thread.join(timeout=600)
     assert not thread.is_alive()
 
 

@@ -106,8 +106,8 @@ def test_thread_computes_one_chunk_ahead_of_writing():
     begun, chunks = threading.Semaphore(0), small_chunks()[:3]
     results = run_chunks(chunks, workers=1, compute=lambda _: begun.release() or {})
     assert next(results) == (chunks[0], {})
-    assert begun.acquire(timeout=10)
-    assert begun.acquire(timeout=10), "the second chunk waits for the first to be written"
+    assert begun.acquire(timeout=600)
+    assert begun.acquire(timeout=600), "the second chunk waits for the first to be written"
     time.sleep(0.1)
     assert not begun.acquire(blocking=False), "the third did not wait"
     assert [chunk for chunk, _ in results] == chunks[1:]
@@ -321,13 +321,13 @@ def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
     reader, terminal = os.openpty()  # progress is shown in terminals only
     termios.tcsetwinsize(terminal, (24, 80))
     process = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=terminal)
-    deadline, shown = time.monotonic() + 60, b""
+    deadline, shown = time.monotonic() + 600, b""
     while b"/20" not in shown and time.monotonic() < deadline:
         if select.select([reader], [], [], 1.0)[0]:
             shown += os.read(reader, 1000)  # the bar of progress shows 0/20: the runs are under way
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=120) == 130
+    assert process.wait(timeout=600) == 130
     while select.select([reader], [], [], 1.0)[0]:
         shown += os.read(reader, 1000)
     assert b"goes on from here" in shown
@@ -459,7 +459,7 @@ def test_table_does_not_depend_on_a_killed_worker(cluster, tmp_path):
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
     run_missing(small_chunks(), tmp_path / "cluster", scheduler=cluster.scheduler_address)
-    killer.join(timeout=10)
+    killer.join(timeout=600)
     assert killed
     assert_same_table(rows_in(tmp_path / "cluster"), rows_in(tmp_path / "threads"))
 

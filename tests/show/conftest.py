@@ -42,6 +42,12 @@ def tab(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
+def redraw(tab: Page) -> Callable[[], None]:
+    """Return a function that waits until the figure has drawn the last change."""
+    return lambda: tab.evaluate(DRAWN)
+
+
+@pytest.fixture
 def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Open a page with a single figure; fail on requests, errors and console messages."""
     faults: list[str] = []

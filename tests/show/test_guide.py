@@ -456,7 +456,9 @@ PALE = "(questions) => questions.map((question) => question.disabled)"
 
 
 def test_chooser_is_accessible_and_keyboard_operable(
-    open_figure: Callable[..., Page], violations_of: Callable[[Page], list[str]]
+    open_figure: Callable[..., Page],
+    violations_of: Callable[[Page], list[str]],
+    redraw: Callable[[], None],
 ) -> None:
     page = open_figure(guide.Chooser(), width=390)
     words = page.locator(".pu-live-words")
@@ -465,12 +467,12 @@ def test_chooser_is_accessible_and_keyboard_operable(
     questions = page.locator("select")
     assert questions.evaluate_all(PALE) == [False, False, False]
     questions.nth(0).press("ArrowDown")
-    page.wait_for_timeout(50)
+    redraw()
     assert words.inner_text().startswith("PG-SM")
     assert questions.evaluate_all(PALE) == [False, True, False]
     questions.nth(0).press("ArrowUp")
     questions.nth(1).press("ArrowDown")
-    page.wait_for_timeout(50)
+    redraw()
     assert words.inner_text().startswith("DI")
     assert words.locator("a").get_attribute("href") == "function-approximation.html"
     assert questions.evaluate_all(PALE) == [False, False, True]

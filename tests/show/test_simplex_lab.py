@@ -156,23 +156,23 @@ def test_settings_outside_the_controls_range_raise(wrong: dict[str, Any]) -> Non
         SimplexLab(**wrong)
 
 
-def test_lab_is_keyboard_operable(open_figure: OpenFigure) -> None:
+def test_lab_is_keyboard_operable(open_figure: OpenFigure, redraw: Callable[[], None]) -> None:
     page = open_figure(SimplexLab(), reduced_motion="reduce")
     page.get_by_role("radio", name="MCE").press("Space")
     assert "Your guess is MCE" in caption(page)
     page.get_by_role("button", name="(1, 3, 5)").press("Enter")
-    page.wait_for_timeout(50)
+    redraw()
     page.get_by_role("button", name="Play").press("Enter")
     text = caption(page)
     assert "you guessed “MCE”. The steps of DI keep their length up to the edge" in text
     assert "PG-SM needs 8452 steps from here and 16 from the uniform policy; MCE needs 9" in text
     page.get_by_role("button", name="Flip the values").press("Enter")
-    page.wait_for_timeout(50)
+    redraw()
     assert "The values have flipped after 8756 steps: a₃ is the best" in caption(page)
     handle = page.get_by_role("slider", name="The policy at the start")
     before = handle.get_attribute("aria-valuetext")
     handle.press("ArrowRight")
-    page.wait_for_timeout(50)
+    redraw()
     assert handle.get_attribute("aria-valuetext") != before
 
 

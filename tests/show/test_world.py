@@ -1,7 +1,6 @@
 """A world of the page *Build a world* is the same process in JavaScript, Python, JSON and text."""
 
 import re
-import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -388,11 +387,3 @@ def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: 
         assert answers == STORIES[name]
     else:
         assert not settings["ask"]["text"]
-
-
-def test_six_lanes_of_a_large_grid_take_less_than_a_frame(live: Call) -> None:
-    grid = "/".join(["S" + "." * 9, *["." * 10] * 8, "." * 9 + "G"])
-    text = f"world=1&grid={grid}&slip=0.2&pay=99*1&run={','.join(UPDATES)}"
-    [settings] = live([["readWorld", text]])
-    [times] = live([["timeOfSteps", settings, 40]])
-    assert statistics.median(times[10:]) < 8.0  # milliseconds
