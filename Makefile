@@ -30,8 +30,10 @@ book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and r
 	$(BIN)/python tools/report.py
 	$(BIN)/jupyter-book build . -W -n --keep-going
 
-test: $(ENV)/.installed node_modules/.installed browser  ## Test everything
-	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile
+TESTS ?=
+
+test: $(ENV)/.installed node_modules/.installed browser  ## Test everything, or TESTS="tests/checks/test_domino.py"
+	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile $(TESTS)
 
 lint: $(ENV)/.installed node_modules/.installed  ## Check format, types, docstrings, the form of pages, and the tools
 	@failed=0; for check in "ruff check" "ruff format --check" mypy "pytest --quiet tests/lint"; do \

@@ -40,6 +40,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHES = ROOT / "_build" / ".jupyter_cache"
 TIMES = CACHES / "seconds"
 WIDGETS = "application/vnd.jupyter.widget-state+json"
+ROUNDING = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "PU_LIB_ROUNDING")
+"""Variables that change the last digits of results."""
 LONGEST_WAIT = 3600.0
 """Seconds after which to give up waiting for another process that executes a notebook."""
 
@@ -56,8 +58,9 @@ def digest(*names: str) -> str:
 
 
 def current() -> Path:
-    """Return the folder of what was executed with the library and the requirements as they are."""
-    return CACHES / digest("requirements.txt", "pu_lib")
+    """Return the folder of notebooks executed with these sources, requirements and settings."""
+    settings = "".join(f"-{os.environ[name]}" for name in ROUNDING if os.environ.get(name))
+    return CACHES / (digest("requirements.txt", "pu_lib") + re.sub(r"\W+", "-", settings))
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Fixtures shared by several tests, and the order of the tests.
 
+- `--rounding SEED`: disturb the last digits that depend on the processor (`rounding`).
 - `KeptRun`: nbmake and the book's build share executed notebooks.
 - The order of the tests and their distribution over processes.
 - `book`: the book, built once.
@@ -10,12 +11,12 @@
 import gc
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +42,24 @@ settings.register_profile("quick", deadline=None, max_examples=60, derandomize=T
 settings.load_profile("quick")
 
 ROOT = Path(__file__).parent.parent
+
+ROUNDING = "PU_LIB_ROUNDING"
+"""The variable that passes the option to processes of the tests."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "disturb the last digits that depend on the processor, for this seed"
+    parser.addoption("--rounding", type=int, metavar="SEED", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seed = config.getoption("rounding")
+    if seed is not None:
+        from rounding import disturb  # imports numba
+
+        os.environ[ROUNDING] = str(seed)
+        disturb(seed)
+
 
 PAGES = ("tests/test_pages.py", "tests/test_addresses.py")
 BUILD = f"{PAGES[0]}::test_book_builds"
@@ -99,12 +118,25 @@ class KeptRun(NotebookRun):
         with execution, TemporaryDirectory() as place:
             if execution.is_kept:
                 return NotebookResult(notebook, None)
-            self.filename = Path(shutil.copy(self.filename, place))
+            self.filename = Path(place) / self.filename.name
+            self.filename.write_text(nbformat.writes(self._with_rounding(notebook)), "utf-8")
             start = time.monotonic()
             result = super().execute()
+            if ROUNDING in os.environ:
+                del result.nb.cells[0]
             if result.error is None:
                 execution.keep(result.nb, time.monotonic() - start)
             return result
+
+    @staticmethod
+    def _with_rounding(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+        """Return the notebook, with a first cell that disturbs its kernel under `--rounding`."""
+        changed = deepcopy(notebook)
+        if seed := os.environ.get(ROUNDING):
+            path = f"import sys; sys.path.append({str(Path(__file__).parent)!r})"
+            code = f"{path}; import rounding; rounding.disturb({seed})"
+            changed.cells.insert(0, nbformat.v4.new_code_cell(code))
+        return changed
 
 
 nbmake.pytest_items.NotebookRun = KeptRun
@@ -142,15 +174,6 @@ const live = {
       const one = module.lane(name, stages, settings.run);
       one.go(settings.run.steps);
       return { path: one.path, ...module.recovery(one, stages, settings.run.steps) };
-    });
-  },
-  timeOfSteps: (settings, steps) => {
-    const stages = module.stagesOf(settings);
-    const lanes = settings.run.updates.map((name) => module.lane(name, stages, settings.run));
-    return Array.from({ length: steps }, (_, t) => {
-      const before = process.cpuUsage().user;
-      lanes.forEach((one) => one.go(t));
-      return (process.cpuUsage().user - before) / 1000; // milliseconds of this process alone
     });
   },
   errorOf: (name, ...given) => {

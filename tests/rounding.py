@@ -1,0 +1,73 @@
+"""Disturb what IEEE 754 does not fix, to find tests that depend on the processor.
+
+The last digit of a transcendental function and of linear algebra differs between processors and
+versions. `disturb` changes the results of the functions of NumPy and of `math`, and the inputs of
+LAPACK, by one unit in the last place or not at all. The change is a function of the seed and of
+the number, so equal calls give equal results. Numbers with few binary digits stay, for example
+exp(0) and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
+disturbed.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg.lapack
+from numba import njit
+from numba.extending import overload
+from numpy.typing import NDArray
+
+FUNCTIONS = "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh arcsin arccos arctan"
+FUNCTIONS += " arctan2 arcsinh arccosh arctanh asin acos atan atan2 asinh acosh atanh power pow"
+LAPACK = "solve inv pinv det eig eigh eigvals eigvalsh svd lstsq cholesky qr matrix_rank"
+
+
+def disturbed(x: Any, seed: int) -> NDArray[np.float64]:
+    """Return floats changed by -1, 0 or 1 unit in the last place; short binary numbers stay."""
+    floats = np.array(x, dtype=np.float64, ndmin=1)
+    bits = floats.view(np.int64)
+    mixed = (bits.view(np.uint64) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
+    steps = (mixed >> np.uint64(40)).astype(np.int64) % 3 - 1
+    with np.errstate(all="ignore"):
+        short = ~np.isfinite(floats) | (floats * 2.0**20 == np.rint(floats * 2.0**20))
+    return np.where(short, floats, (bits + steps).view(np.float64)).reshape(np.shape(x))
+
+
+def _with_other_results(function: Callable[..., Any], seed: int) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def changed(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        if getattr(result, "dtype", None) == np.float64 or isinstance(result, float):
+            other = disturbed(result, seed)
+            if isinstance(result, np.ndarray):
+                result[...] = other  # which may be the argument `out`
+            else:
+                result = type(result)(other)
+        return result
+
+    overload(changed)(lambda x: lambda x: function(x))  # compiled code calls the function itself
+    return changed
+
+
+def _with_other_inputs(function: Callable[..., Any], seed: int) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def changed(a: Any, *args: Any, **options: Any) -> Any:
+        exact = not np.issubdtype(np.asarray(a).dtype, np.float64)
+        return function(a if exact else disturbed(a, seed), *args, **options)
+
+    return changed
+
+
+def disturb(seed: int) -> None:
+    """Replace the functions by disturbed ones, for the rest of the process."""
+    njit(lambda x: np.exp(x))(1.0)  # numba takes NumPy's functions when it first compiles
+    for module in (np, math):
+        for name in FUNCTIONS.split():
+            if hasattr(module, name):
+                setattr(module, name, _with_other_results(getattr(module, name), seed))
+    for name in LAPACK.split():
+        setattr(np.linalg, name, _with_other_inputs(getattr(np.linalg, name), seed))
+    lapack = scipy.linalg.lapack
+    lapack.dgetrf = _with_other_inputs(lapack.dgetrf, seed)
