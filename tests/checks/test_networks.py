@@ -106,8 +106,8 @@ class Tensor:
     def softmax(self, dim):
         return Tensor(anp.exp(self.log_softmax(dim).x))
 
-    def log(self):
-        return Tensor(anp.log(self.x))
+    def exp(self):
+        return Tensor(anp.exp(self.x))
 
     def sum(self, dim, keepdim=False):
         return Tensor(anp.sum(self.x, axis=dim, keepdims=keepdim))
@@ -166,7 +166,8 @@ def loss_of(method, scores, q, old, rate):
     p_old = (project_simplex if method == "di fit" else softmax)(old)
     adv_old = q - (p_old * q).sum(axis=1, keepdims=True)
     given = {"q": q, "f_old": old, "p_old": p_old, "adv_old": adv_old}
-    names = {name: Tensor(x) for name, x in given.items()}
+    names = {name: Tensor(x.astype(q.dtype)) for name, x in given.items()}
+    names["logp_old"] = names["f_old"].log_softmax(-1)
     names |= {"f": Tensor(scores), "eta": rate, "torch": Torch, "F": Functional}
     exec(LOSSES[method].code, {}, names)
     return names["loss"].x * len(q)
@@ -182,6 +183,23 @@ def test_direction_is_minus_the_gradient_of_the_printed_loss(method):
         _, d = direct(method, scores, q, old, rate)
         gradient = grad(lambda f, q=q, old=old, rate=rate: loss_of(method, f, q, old, rate))
         assert_allclose(d, -gradient(scores), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", engine.METHODS[:-1])
+def test_printed_loss_is_right_in_float32_at_log_odds_of_200(method):
+    """In float32 a probability of exp(-200) is 0, so that its logarithm is not finite."""
+    scores = np.array([[100.0, -100.0, 0.0, 50.0]] * ACTIONS)
+    if method == "pg-es":
+        scores = np.exp(scores / 2 - 50)  # p = 2: half of the log-odds
+    q = np.eye(ACTIONS) + 0.25 * np.eye(ACTIONS)[::-1]
+    single = scores.astype(np.float32), q.astype(np.float32)
+    expected = loss_of(method, scores, q, scores, 1.0), -direct(method, scores, q)[1]
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        found = loss_of(method, *single, single[0], 1.0)
+        gradient = grad(lambda f: loss_of(method, f, single[1], single[0], 1.0))(single[0])
+    assert found.dtype == np.float32
+    assert_allclose(found, expected[0], rtol=1e-6, atol=1e-6)
+    assert_allclose(gradient, expected[1], rtol=1e-6, atol=1e-6)
 
 
 def test_every_method_has_a_loss():

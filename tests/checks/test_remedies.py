@@ -150,7 +150,7 @@ COUNTS = {
     "+ entropy 0.1": (9, 48, 269),
     "+ KL to uniform 0.1": (9, 48, 269),
     "+ KL to (0.9, 0.1) 0.1": (13, 73, 441),
-    "+ GRPO's KL 0.04": (10, 22, 22),
+    "+ k3 in the loss 0.04": (10, 22, 22),
     "+ weight decay 0.001": (12, 73, 129),
     "normalised advantages": (12, 104, 1007),
     "10 epochs, clipped": (11, 102, 1002),

@@ -576,35 +576,61 @@ def _few_censored(curves: Curves) -> NDArray[np.bool_]:
     return np.asarray((curves.point("censored")[rows] < 0.5).all(axis=0))
 
 
-@check("sec:chainexp/length-es-variance", wrong=POLICY_GRADIENTS_SWAPPED)
-def length_es_variance(compare: Recorder, table: Runs = None) -> Status:
+@check(
+    "sec:chainexp/length-es-variance",
+    wrong={"with parameters that cannot be rounded to zero": {"in_floats": False}},
+)
+def length_es_variance(compare: Recorder, table: Runs = None, in_floats: bool = True) -> Status:
     """PG-ES varies more between runs than PG-SM, because it sometimes misses the threshold.
 
     The standard deviation of log10 of the time is averaged over the lengths at which fewer than
     half of the runs of each update are censored. This average is larger for PG-ES than for PG-SM,
-    and so is the censored share at these lengths. For the committed runs, the number of runs
-    censored in plain floats at these lengths is reported, but does not count for the status.
+    and so is the censored share at these lengths. The parameters of PG-ES are plain floats, which
+    most programs use. The numbers of censored runs, and the same numbers with parameters that
+    cannot be rounded to zero, are reported, but do not count for the status.
     """
-    rows, figures, results = [], Counter[str](), results_of(table)
+    results, figures = results_of(table), Counter[str]()
+    in_plain_floats: list[Inequality] = []
+    with_exponents: list[Inequality] = []
     for panel in (name for length in LENGTHS for (name,) in with_both_betas(table, length)):
-        curves, scheme = results.curves(panel), PANELS[panel].scheme
-        seen, where = _few_censored(curves), f"{scheme}, β={PANELS[panel].beta}"
-        times = np.log10(curves.steps[:, :2][:, :, seen])
-        lost = curves.censored[:, :2][:, :, seen]
-        resamples = [slice(None), *curves.draws]
-        spread = np.stack([times[d].std(axis=0).mean(axis=-1) for d in resamples]) @ [-1.0, 1.0]
-        name = f"{where}, spread of PG-ES less PG-SM, decades"
-        rows.append(Inequality(name, spread, ">", 0.0, ratio=False))
-        more = np.stack([lost[d].mean(axis=(0, 2)) for d in resamples]) @ [-1.0, 1.0]
-        name = f"{where}, censored share of PG-ES less PG-SM"
-        rows.append(replace(_censored(name, more, ">", 0.0, curves), smallest=-1.0))
-        for i, u in enumerate(POLICY_GRADIENTS):
-            figures[f"{scheme}, {label_of(u)}"] += int(lost[:, i].sum())
-        figures[f"{scheme}, runs"] += lost[:, 0].size
-        if table is None:
-            floats = results.of(PANELS[panel].in_floats).censored[:, 0]
-            figures[f"{scheme}, in floats"] += int(floats[:, seen].sum())
-    return decide(compare, rows, **figures)
+        scheme = PANELS[panel].scheme
+        exponents = results.curves(panel)
+        floats = _with_pg_es_of(exponents, results.of(PANELS[panel].in_floats))
+        in_plain_floats += _more_variance(floats, panel)
+        with_exponents += _more_variance(exponents, panel)
+        for curves, words in ((floats, ""), (exponents, " with exponents")):
+            lost = curves.censored[:, :2][:, :, _few_censored(curves)]
+            for i, u in enumerate(POLICY_GRADIENTS):
+                figures[f"{scheme}, {label_of(u)}{words}"] += int(lost[:, i].sum())
+            figures[f"{scheme}, runs{words}"] += lost[:, 0].size
+    spreads = {
+        "spread": least(in_plain_floats[::2]),
+        "spread with exponents": most(with_exponents[::2]),
+    }
+    return decide(compare, in_plain_floats if in_floats else with_exponents, **figures, **spreads)
+
+
+def _with_pg_es_of(curves: Curves, other: Curves) -> Curves:
+    """Return the curves with the runs of PG-ES of other curves, as many runs as both have."""
+    n_runs, i = min(curves.n_runs, other.n_runs), curves.updates.index("pg-es")
+    steps, censored = curves.steps[:n_runs].copy(), curves.censored[:n_runs].copy()
+    steps[:, i] = other.steps[:n_runs, other.updates.index("pg-es")]
+    censored[:, i] = other.censored[:n_runs, other.updates.index("pg-es")]
+    return Curves(curves.axis, curves.updates, steps, censored)
+
+
+def _more_variance(curves: Curves, panel: str) -> Iterator[Inequality]:
+    """Yield inequalities on the spread and the censored share of PG-ES less those of PG-SM."""
+    seen, where = _few_censored(curves), f"{PANELS[panel].scheme}, β={PANELS[panel].beta}"
+    times = np.log10(curves.steps[:, :2][:, :, seen])
+    lost = curves.censored[:, :2][:, :, seen]
+    resamples = [slice(None), *curves.draws]
+    spread = np.stack([times[d].std(axis=0).mean(axis=-1) for d in resamples]) @ [-1.0, 1.0]
+    name = f"{where}, spread of PG-ES less PG-SM, decades"
+    yield Inequality(name, spread, ">", 0.0, ratio=False)
+    more = np.stack([lost[d].mean(axis=(0, 2)) for d in resamples]) @ [-1.0, 1.0]
+    name = f"{where}, censored share of PG-ES less PG-SM"
+    yield replace(_censored(name, more, ">", 0.0, curves), smallest=-1.0)
 
 
 @sentence("sec:chainexp/length-fast", wrong=scaled_times("update", "di", 1.5))

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
 
+import numpy as np
+
 from pu_lib.chapters.function_approximation.quantities import contexts, neural
 from pu_lib.chapters.guide.quantities import (
     COMPARED,
@@ -23,7 +25,12 @@ from pu_lib.chapters.guide.quantities import (
     ties,
 )
 from pu_lib.chapters.literature.quantities import crossing_times, hard_chain, ladder_times
-from pu_lib.chapters.remedies.quantities import CHANGES, SampledRemedy, sampled_median
+from pu_lib.chapters.remedies.quantities import (
+    CHANGES,
+    SampledRemedy,
+    sampled_median,
+    sampled_outcomes,
+)
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.experiments.results import PANELS, SARSA_LIMIT, committed
@@ -113,7 +120,10 @@ def samples_need_policy_gradient_or_small_weights(
 def greedy_targets_return_from_samples(
     compare: Recorder, quick: Sequence[str] = ("ce", "di"), share: float = 1.0
 ) -> None:
-    """With learned values and exploration CE and DI return soon; the gradients need about n."""
+    """With learned values and exploration CE and DI return soon; the gradients need about n.
+
+    The regrets at the change are reported: counts from different regrets do not compare updates.
+    """
     for n, change in product((100, 1000), CHANGES):
         found = sampled_changing(n, change)
         for name in quick:
@@ -137,6 +147,11 @@ def greedy_targets_return_from_samples(
         if change == "swap":
             compare.report(**{f"{label} after {n}": int(k) for label, k in figures.items()})
             compare.report(**{f"explored after {n}": int(explored["normalised group"])})
+            remedies = {label_of(name): SampledRemedy(name, exploration=0.05) for name in found}
+            remedies["group"] = SampledRemedy("group", normalised=True, exploration=0.05)
+            for label, remedy in remedies.items():
+                regret = float(np.median(sampled_outcomes(remedy, change, n, most=0)[0]))
+                compare.report(**{f"regret of {label} after {n}": f"{regret:.1g}"})
         if change == "bad turns good":
             compare.report(**{f"CE to a good one after {n}": int(figures["CE"])})
 

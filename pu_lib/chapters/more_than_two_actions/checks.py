@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb
 
 from pu_lib.arrays import Floats
-from pu_lib.chapters.convergence.quantities import instances, structure
+from pu_lib.chapters.convergence.quantities import instances, structure, tied_limit_mdp
 from pu_lib.chapters.cross_entropy.cycles import simulate
 from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.more_than_two_actions.quantities import (
@@ -554,12 +554,20 @@ def _compare_step(
 
 @check(
     "more:sce-converges",
-    wrong={"CE in its place": {"update": "ce"}, "a floor of e^-M": {"exponent": 1.0}},
+    wrong={
+        "CE in its place": {"update": "ce"},
+        "a floor of e^-M": {"exponent": 1.0},
+        "values that do not tend to the optimal ones": {"successor_weight": 0.0},
+    },
 )
-def sce_converges(compare: Recorder, update: str = "sce", exponent: float = 2.0) -> None:
+def sce_converges(
+    compare: Recorder, update: str = "sce", exponent: float = 2.0, successor_weight: float = 1.0
+) -> None:
     """SCE converges on every process, keeps its floors and has the rate of CE.
 
     On the schedule on which CE cycles, SCE does not decrease the value and comes near the optimum.
+    The rate needs values that tend to the optimal ones: if the second state of `tied_limit_mdp` has
+    no weight, the values of the first state tie, and its policy stays uniform.
     """
     for (name, mdp), ties in product(instances().items(), ("first", "random")):
         chosen = f"{update} ties={ties}"
@@ -604,6 +612,10 @@ def sce_converges(compare: Recorder, update: str = "sce", exponent: float = 2.0)
         found = float(softmax(theta)[1:].sum() * weight * n)
         at = {"actions": n_actions, "weight": weight}
         compare.equal("(1 - π) W", found, limit, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
+    path = run(tied_limit_mdp(), update, 5_000, 1.0, [1.0, successor_weight, 0.0])
+    found = float(path.policies[-1, 0, 1] * path.weights[:, 0].sum())
+    at = {"MDP": "tied_limit_mdp()", "weight of the second state": successor_weight}
+    compare.equal("(1 - π) W", found, 0.5, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
     compare.report(updates=updates, shortfall=shortfall)
 
 

@@ -2,7 +2,8 @@
 
 In all lines `f` are the actor's scores of a batch of states, one column an action, and `q` are the
 critic's values of all actions, detached. Names that end in `_old` are those of the first step on a
-batch, detached. `eta` is the step size of DI and NPG.
+batch, detached. `eta` is the step size of DI and NPG. A logarithm of a probability is that of
+`log_softmax`: in float32 a softmax is 0 from log-odds of about 104 on, and its logarithm infinite.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ LOSSES: dict[str, Loss] = {
     ),
     "ppo-like": Loss(
         "PPO-like",
-        "ratio, p, logp = f.softmax(-1) / p_old, f.softmax(-1), f.log_softmax(-1)\n"
+        "p, logp = f.softmax(-1), f.log_softmax(-1)\n"
+        "ratio = (logp - logp_old).exp()\n"
         "gain = torch.minimum(ratio * adv_old, ratio.clamp(0.8, 1.2) * adv_old)\n"
         "loss = -(p_old * gain).sum(-1).mean() + 0.01 * (p * logp).sum(-1).mean()",
         f"{engine.CLIP_STEPS} steps of Adam; the advantages divided by their standard deviation",
@@ -66,8 +68,8 @@ LOSSES: dict[str, Loss] = {
     ),
     "soft neurd": Loss(
         "soft NeuRD",
-        "p = f.softmax(-1).detach()\n"
-        "u = q - 0.01 * p.log()\n"
+        "p, logp = f.softmax(-1).detach(), f.log_softmax(-1).detach()\n"
+        "u = q - 0.01 * logp\n"
         "loss = -(f * (u - (p * u).sum(-1, keepdim=True))).sum(-1).mean()",
         SGD,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -11,6 +12,7 @@ from pu_lib.chapters.remedies.quantities import (
     SampledRemedy,
     outcomes,
     sampled_median,
+    sampled_outcomes,
     table,
 )
 from pu_lib.show.style import GREY, INK, figure, line, styled
@@ -27,7 +29,7 @@ def draw_counts() -> Figure:
     looks = {
         "PG-SM": line("pg-sm"),
         "+ entropy 0.2": {"color": INK, "linestyle": "--", "label": "entropy 0.2"},
-        "+ GRPO's KL 0.04": {"color": INK, "linestyle": ":", "label": "GRPO's KL 0.04"},
+        "+ k3 in the loss 0.04": {"color": INK, "linestyle": ":", "label": "k3 in the loss 0.04"},
         "normalised advantages": {"color": GREY, "linestyle": "--", "label": "normalised"},
         "Adam 0.01": {"color": GREY, "linestyle": "-.", "label": "Adam 0.01"},
         "soft NPG 0.1": line("npg") | {"label": "soft NPG 0.1"},
@@ -58,7 +60,10 @@ def styled_table(three: bool = False) -> pd.DataFrame:
 
 
 def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataFrame:
-    """Return medians of the counts of seeded runs with eight samples per step."""
+    """Return medians of the counts of seeded runs with eight samples per step, and of the regret.
+
+    The regret is that before the swap.
+    """
     rows = {
         "PG-SM, critic": SampledRemedy("pg-sm"),
         "CE": SampledRemedy("ce"),
@@ -71,12 +76,14 @@ def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataF
         "group advantages": SampledRemedy("group"),
         "group, exploration": SampledRemedy("group", exploration=0.05),
         "group, entropy 0.1": SampledRemedy("group", entropy=0.1),
-        "group, normalised (GRPO)": SampledRemedy("group", normalised=True),
-        "GRPO, exploration": SampledRemedy("group", normalised=True, exploration=0.05),
-        "GRPO, entropy 0.1": SampledRemedy("group", normalised=True, entropy=0.1),
+        "group, normalised": SampledRemedy("group", normalised=True),
+        "group, normalised, exploration": SampledRemedy("group", normalised=True, exploration=0.05),
+        "group, normalised, entropy 0.1": SampledRemedy("group", normalised=True, entropy=0.1),
     }
     found = {}
     for label, remedy in rows.items():
         medians = {c: sampled_median(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
         found[label] = {c: f"over {most}" if m > most else f"{m:.0f}" for c, m in medians.items()}
+        regret = np.median(sampled_outcomes(remedy, "swap", n, n_runs=n_runs, most=0)[0])
+        found[label] |= {f"regret at {n}": f"{regret:.1e}"}
     return pd.DataFrame(found).T

@@ -12,7 +12,7 @@ log f changes by at most 1 where d changes by 1, the count from D is close to
 .. math:: T(D)-\kappa(D+F)\le n'\le T(D)+D+1,\qquad\kappa=(e^F-1)/F.
 
 For PG-SM with an entropy bonus :math:`\tau` and the weight w, :math:`f(x)=w(1+\tau
-x)/(1+\cosh x)`, with the penalty :math:`\beta` as in GRPO's code towards the uniform policy
+x)/(1+\cosh x)`, with the penalty :math:`\beta` as k3 in the loss towards the uniform policy
 :math:`f(x)=w(1+\beta\sinh x)/(1+\cosh x)`, and with the weight decay :math:`\lambda`
 :math:`f(x)=w/(1+\cosh x)+w\lambda x`.
 """
@@ -88,9 +88,10 @@ class Remedy:
     penalty : float
         The coefficient :math:`\beta` of the divergence from a reference policy.
     estimator : bool
-        Whether the penalty is the expected gradient of :math:`\rho-1-\log\rho` with
-        :math:`\rho=\pi_{\rm ref}/\pi` for samples of the batch's first policy, as in GRPO's code,
-        instead of the gradient of :math:`KL(\pi\|\pi_{\rm ref})`.
+        Whether the penalty is k3 in the loss, as in DeepSeekMath and in TRL before 1.10: the
+        expected gradient of :math:`\rho-1-\log\rho` with :math:`\rho=\pi_{\rm ref}/\pi` for
+        samples of the batch's first policy. False is the gradient of
+        :math:`KL(\pi\|\pi_{\rm ref})`, which k3 times the ratio of the policies has.
     reference : float or None
         The probability of the first action under the reference; the others share the rest. None
         is the uniform policy.
@@ -340,7 +341,7 @@ def entropy_time(tau: Any, odds: Any, w: Any = 1, reference: Any = 0) -> arb:
 
 
 def penalty_time(beta: Any, odds: Any, w: Any = 1) -> arb:
-    """Return T(D) for PG-SM with the penalty of GRPO's code towards the uniform policy."""
+    """Return T(D) for PG-SM with k3 in the loss, towards the uniform policy."""
     return _integral(lambda x: 1 + arb(beta) * x.sinh(), odds, w)
 
 
@@ -425,11 +426,13 @@ class SampledRemedy:
     critic : float
         The rate of the learned values per sample; not used by "group".
     exploration : float
-        The probability with which an action is uniformly random.
+        The probability with which an action is uniformly random. The gradient of "group" has no
+        ratio of the policies that would correct for it.
     entropy : float
         The coefficient of the entropy bonus, for "pg-sm", "group" and "npg" (soft NPG).
     normalised : bool
-        Whether the group's advantages are divided by their standard deviation, as in GRPO.
+        Whether the group's advantages are divided by their standard deviation. It is that of the
+        G rewards; GRPO programs may divide by G - 1 in the variance, as ``torch.std`` does.
     group : int
         The number of sampled actions per step.
     decay : float
@@ -545,13 +548,13 @@ REMEDIES: dict[str, Remedy] = {
     "+ entropy 0.5": Remedy(entropy=0.5),
     "+ KL to uniform 0.1": Remedy(penalty=0.1),
     "+ KL to (0.9, 0.1) 0.1": Remedy(penalty=0.1, reference=0.9),
-    "+ GRPO's KL 0.001": Remedy(penalty=0.001, estimator=True),
-    "+ GRPO's KL 0.04": Remedy(penalty=0.04, estimator=True),
+    "+ k3 in the loss 0.001": Remedy(penalty=0.001, estimator=True),
+    "+ k3 in the loss 0.04": Remedy(penalty=0.04, estimator=True),
     "+ weight decay 0.001": Remedy(decay=0.001),
     "normalised advantages": Remedy(normalised=True),
     "normalised, entropy 0.1": Remedy(normalised=True, entropy=0.1),
-    "normalised, GRPO's KL 0.04": Remedy(normalised=True, penalty=0.04, estimator=True),
-    "normalised, GRPO's KL 0.001": Remedy(normalised=True, penalty=0.001, estimator=True),
+    "normalised, k3 in the loss 0.04": Remedy(normalised=True, penalty=0.04, estimator=True),
+    "normalised, k3 in the loss 0.001": Remedy(normalised=True, penalty=0.001, estimator=True),
     "4 epochs, clipped": Remedy(epochs=4, clip=0.2),
     "10 epochs, clipped": Remedy(epochs=10, clip=0.2),
     "Adam 0.0003": Remedy(adam=0.0003),

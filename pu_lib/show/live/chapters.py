@@ -363,7 +363,7 @@ class Remedies(Live):
     entropy, penalty : float
         The coefficients of the entropy bonus and of the penalty, from `ENTROPIES` and `PENALTIES`.
     estimator : bool
-        Whether the penalty is as in GRPO's code.
+        Whether the penalty is k3 in the loss, as in `pu_lib.chapters.remedies.quantities.Remedy`.
     reference : float
         The probability of the action that is best at first under the reference: 0.5, 0.9 or 0.1.
     epochs : int

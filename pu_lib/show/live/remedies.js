@@ -37,7 +37,7 @@ function render({ model, el }) {
     exploration: sized("exploration", "exploration", lists.exploration, (x) => (x === 0 ? "none" : `${Math.round(100 * x)} %`)),
   };
   const selects = {
-    estimator: chosen("penalty", "estimator", [[false, "gradient of the KL"], [true, "as in GRPO code"]], (x) => x === "true"),
+    estimator: chosen("penalty", "estimator", [[false, "gradient of the KL"], [true, "k3 in the loss"]], (x) => x === "true"),
     reference: chosen("reference", "reference", [[0.5, "uniform"], [0.9, "0.9 for the old best"], [0.1, "0.1 for the old best"]], Number),
     epochs: chosen("epochs, clipped at 0.2", "epochs", [[1, "1"], [4, "4"], [10, "10"]], Number),
     normalised: chosen("advantages", "normalised", [[false, "as they are"], [true, "normalised"]], (x) => x === "true"),
