@@ -3,8 +3,8 @@
 The last digit of a transcendental function and of linear algebra differs between processors and
 versions. `disturb` changes the results of the functions of NumPy and of `math`, and the inputs of
 LAPACK, by one unit in the last place or not at all. The change is a function of the seed and of
-the number, so equal calls give equal results. Numbers with few binary digits stay, for example
-exp(0) and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
+the number, so equal calls give equal results. Numbers that a float32 has exactly stay, for
+example exp(0) and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
 disturbed.
 """
 
@@ -31,7 +31,7 @@ def disturbed(x: Any, seed: int) -> NDArray[np.float64]:
     mixed = (bits.view(np.uint64) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
     steps = (mixed >> np.uint64(40)).astype(np.int64) % 3 - 1
     with np.errstate(all="ignore"):
-        short = ~np.isfinite(floats) | (floats * 2.0**20 == np.rint(floats * 2.0**20))
+        short = ~np.isfinite(floats) | (floats.astype(np.float32) == floats)
     return np.where(short, floats, (bits + steps).view(np.float64)).reshape(np.shape(x))
 
 
@@ -39,12 +39,10 @@ def _with_other_results(function: Callable[..., Any], seed: int) -> Callable[...
     @functools.wraps(function)
     def changed(*args: Any, **options: Any) -> Any:
         result = function(*args, **options)
-        if getattr(result, "dtype", None) == np.float64 or isinstance(result, float):
-            other = disturbed(result, seed)
-            if isinstance(result, np.ndarray):
-                result[...] = other  # which may be the argument `out`
-            else:
-                result = type(result)(other)
+        if isinstance(result, float):
+            return type(result)(disturbed(result, seed))
+        if getattr(result, "dtype", None) == np.float64:  # an array, or a column of a table
+            result[:] = disturbed(result, seed)  # in place: it may be the argument `out`
         return result
 
     overload(changed)(lambda x: lambda x: function(x))  # compiled code calls the function itself
