@@ -158,7 +158,7 @@ def greedy_targets_return_from_samples(
             if n == 1000:
                 decades = float(np.log10(regrets["group"] / regrets["CE"]))
                 compare.at_most(
-                    "decades from CE's regret to the group's", decades, -50, limit="-50"
+                    "decades above CE's regret", decades, -50, limit="-50"
                 )
         if change == "bad turns good":
             compare.report(**{f"CE to a good one after {n}": int(figures["CE"])})
