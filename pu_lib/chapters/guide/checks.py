@@ -157,9 +157,7 @@ def greedy_targets_return_from_samples(
             compare.report(**{f"regret of {x} after {n}": f"{r:.1g}" for x, r in regrets.items()})
             if n == 1000:
                 decades = float(np.log10(regrets["group"] / regrets["CE"]))
-                compare.at_most(
-                    "decades above CE's regret", decades, -50, limit="-50"
-                )
+                compare.at_most("decades above CE's regret", decades, -50, limit="-50")
         if change == "bad turns good":
             compare.report(**{f"CE to a good one after {n}": int(figures["CE"])})
 
