@@ -122,7 +122,8 @@ def greedy_targets_return_from_samples(
 ) -> None:
     """With learned values and exploration CE and DI return soon; the gradients need about n.
 
-    The regrets at the change are reported: counts from different regrets do not compare updates.
+    Counts from regrets that differ by orders of magnitude do not compare two updates, so the
+    regrets at the change are measured, too.
     """
     for n, change in product((100, 1000), CHANGES):
         found = sampled_changing(n, change)
@@ -149,9 +150,14 @@ def greedy_targets_return_from_samples(
             compare.report(**{f"explored after {n}": int(explored["normalised group"])})
             remedies = {label_of(name): SampledRemedy(name, exploration=0.05) for name in found}
             remedies["group"] = SampledRemedy("group", normalised=True, exploration=0.05)
-            for label, remedy in remedies.items():
-                regret = float(np.median(sampled_outcomes(remedy, change, n, most=0)[0]))
-                compare.report(**{f"regret of {label} after {n}": f"{regret:.1g}"})
+            regrets = {
+                label: float(np.median(sampled_outcomes(remedy, change, n, most=0)[0]))
+                for label, remedy in remedies.items()
+            }
+            compare.report(**{f"regret of {x} after {n}": f"{r:.1g}" for x, r in regrets.items()})
+            if n == 1000:
+                decades = float(np.log10(regrets["group"] / regrets["CE"]))
+                compare.at_most("decades above CE's regret", decades, -50, limit="-50")
         if change == "bad turns good":
             compare.report(**{f"CE to a good one after {n}": int(figures["CE"])})
 
