@@ -3,8 +3,8 @@
 The last digit of a transcendental function and of linear algebra differs between processors and
 versions. `disturb` changes the results of the functions of NumPy and of `math`, and the inputs of
 LAPACK, by one unit in the last place or not at all. The change is a function of the seed and of
-the number, so equal calls give equal results. Numbers that a float32 has exactly stay, for
-example exp(0) and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
+the number, so equal calls give equal results. Numbers that a float32 has exactly stay, for example
+exp(0) and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
 disturbed.
 """
 
@@ -45,6 +45,9 @@ def _with_other_results(function: Callable[..., Any], seed: int) -> Callable[...
             result[:] = disturbed(result, seed)  # in place: it may be the argument `out`
         return result
 
+    if isinstance(function, np.ufunc):
+        for name in ("nin", "nout", "outer", "reduce", "accumulate", "at"):  # are not disturbed
+            setattr(changed, name, getattr(function, name))
     overload(changed)(lambda x: lambda x: function(x))  # compiled code calls the function itself
     return changed
 
