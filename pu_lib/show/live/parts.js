@@ -269,7 +269,7 @@ const spoken = (words) =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 
 // 12 345 with thin spaces that do not break
-const digits = (x) => `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const digits = (x) => (Number.isInteger(x) ? `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f") : `${x}`);
 
 // Things as write(x, more) writes them, with as many more digits as tell each from the next.
 function apart(things, write) {
