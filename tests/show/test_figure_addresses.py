@@ -142,7 +142,9 @@ def test_settings_that_the_figure_does_not_have_are_ignored(
     assert settings(page, 0, ["states", "eta"]) == {"states": 8, "eta": 0.125}
 
 
-@pytest.mark.parametrize("text", ["order=0,2,0,2", "order=0,1", "order=0,1,0,3", "order=0,1,0,-1"])
+@pytest.mark.parametrize(
+    "text", ["order=0,2,0,2", "order=0,1", "order=0,1,0,3", "order=0,1,0,-1", "order"]
+)
 def test_settings_that_do_not_go_together_are_ignored(open_figure: OpenFigure, text: str) -> None:
     figure = TakeTurns()
     page = open_figure(figure, address=f"{figure.address}=1&{text}")

@@ -259,7 +259,7 @@ function render({ model, el }) {
           place = cell + by;
           refresh();
           editor.querySelector(`[data-key="cell ${place}"]`).focus();
-        } else if (!event.ctrlKey && !event.metaKey && !event.altKey && event.key.toLowerCase() in LETTERS) paint(cell, LETTERS[event.key.toLowerCase()]);
+        } else if (!event.ctrlKey && !event.metaKey && !event.altKey && Object.hasOwn(LETTERS, event.key.toLowerCase())) paint(cell, LETTERS[event.key.toLowerCase()]);
       });
       grid.append(node);
     });

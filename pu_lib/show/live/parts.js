@@ -401,8 +401,8 @@ const kept = (render, fits = () => true) => ({
       return changed.length ? [[model.get("address"), 1], ...changed].map((pair) => pair.join("=")).join("&") : "";
     };
     const read = () => {
-      const given = Object.fromEntries((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
-      const found = rules.filter(([key]) => key in given).map(([key, rule]) => [key, settingFrom(given[key], rule)])
+      const given = new Map((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
+      const found = rules.filter(([key]) => given.has(key)).map(([key, rule]) => [key, settingFrom(given.get(key) ?? "", rule)])
         .filter(([, value]) => value !== undefined);
       return Object.fromEntries(found);
     };

@@ -110,7 +110,7 @@ export function fault(world) {
     const width = rows[0].length;
     if (width < 1 || rows.some((row) => row.length !== width)) return "The rows of the grid have different lengths.";
     if (Math.max(rows.length, width) > MOST_SIDE) return `The grid has ${rows.length} rows and ${width} columns; at most ${MOST_SIDE} of each can be drawn.`;
-    const unknown = [...rows.join("")].find((kind) => !(kind in KINDS));
+    const unknown = [...rows.join("")].find((kind) => !Object.hasOwn(KINDS, kind));
     if (unknown) return `The grid has a cell “${unknown}”; cells are ${Object.keys(KINDS).join(" ")}.`;
     if (!(slip >= 0 && slip <= 1)) return `The slip is ${slip}; it must be between 0 and 1.`;
     if (pays.length !== rows.length * width || !pays.every(number)) return "A reward belongs to no cell of the grid, or is no number.";
@@ -371,7 +371,7 @@ const policyFrom = (text) => {
 
 // The settings in such a text. Raises an error that says what is wrong.
 export function readWorld(text) {
-  const given = Object.fromEntries(text.replace(/^#/, "").split("&").map((part) => {
+  const given = new Map(text.replace(/^#/, "").split("&").map((part) => {
     const at = part.indexOf("=");
     return [part.slice(0, at), part.slice(at + 1)];
   }));
@@ -382,24 +382,24 @@ export function readWorld(text) {
       throw new Error(`The address has a broken % sign in “${part.slice(0, 40)}”.`);
     }
   };
-  const words = (key) => decoded((given[key] ?? "").replaceAll("+", " "));
-  const plain = (key) => decoded(given[key] ?? "");
+  const words = (key) => decoded((given.get(key) ?? "").replaceAll("+", " "));
+  const plain = (key) => decoded(given.get(key) ?? "");
   const list = (key) => plain(key).split(",").filter(Boolean);
-  const number = (key, usual) => (key in given ? decimal(plain(key)) : usual);
+  const number = (key, usual) => (given.has(key) ? decimal(plain(key)) : usual);
   const named = (key, length, usual) => {
-    const names = key in given ? given[key].split(",").map((name) => decoded(name.replaceAll("+", " "))) : [];
+    const names = given.has(key) ? given.get(key).split(",").map((name) => decoded(name.replaceAll("+", " "))) : [];
     return Array.from({ length }, (_, i) => names[i] || usual(i));
   };
-  if (given.world !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
+  if (given.get("world") !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
   const common = { name: words("name"), discount: number("discount", 0.95) };
   let world = null;
-  if ("grid" in given) {
+  if (given.has("grid")) {
     const rows = plain("grid").split("/");
     world = {
       kind: "grid", ...common, rows, slip: number("slip", 0),
       pays: filled(rows.join("").length, pairsOf(plain("pay")), "reward"),
     };
-  } else if ("graph" in given) {
+  } else if (given.has("graph")) {
     const [n, width] = plain("graph").split("*").map(decimal);
     if (!([n, width].every(Number.isInteger) && n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
       throw new Error(`The address has the graph “${plain("graph")}”, of states and actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
@@ -418,9 +418,9 @@ export function readWorld(text) {
   } else throw new Error("The address has neither a grid nor a graph.");
   const usual = emptyRun();
   const run = {
-    updates: "run" in given ? list("run") : usual.updates,
+    updates: given.has("run") ? list("run") : usual.updates,
     eta: number("eta", usual.eta), share: number("share", usual.share), steps: number("steps", usual.steps),
-    from: "from" in given ? policyFrom(plain("from")) : null,
+    from: given.has("from") ? policyFrom(plain("from")) : null,
     changes: list("then").map((part) => part.split("*").map(decimal)),
   };
   const t = number("t", 0);
