@@ -4,6 +4,7 @@ import json
 import re
 import statistics
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -237,6 +238,12 @@ def test_note_has_the_cited_works_and_no_links_to_other_pages(
     assert tab.locator(".citation").all_inner_texts() == ["Work 2."]
     assert tab.locator("h2").all_inner_texts() == ["References", "How to cite"]
     assert tab.locator("#reference-id2").count() == 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_identifiers_are_unique(book: Path, name: str) -> None:
+    found = Links(book / f"{name}.html").identifiers
+    assert [name for name, count in Counter(found).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -656,6 +663,7 @@ class Links(HTMLParser):
         super().__init__()
         self.targets: set[str] = set()
         self.places: set[str] = set()
+        self.identifiers: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -664,6 +672,8 @@ class Links(HTMLParser):
                 self.targets.add(value)
             if value and key in ("id", "name"):
                 self.places.add(value)
+            if value and key == "id":
+                self.identifiers.append(value)
 
 
 def test_links_have_targets(book: Path) -> None:
