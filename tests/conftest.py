@@ -10,6 +10,7 @@
 import gc
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,8 @@ from nbmake.nb_result import NotebookResult
 from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
+
+from pu_lib.updates import UPDATES
 
 # Compiling makes hundreds of thousands of objects; to look for garbage after every 700, as is the
 # default, takes up to an eighth of the time of a file of tests.
@@ -167,8 +170,12 @@ const live = {
 const plain = (_, x) => (x === Infinity ? "Infinity" : x);
 for await (const cases of createInterface({ input: process.stdin })) {
   paths.clear();
-  const found = JSON.parse(cases).map(([name, ...given]) => live[name](...given));
-  console.log(JSON.stringify(found, plain));
+  try {
+    const found = JSON.parse(cases).map(([name, ...given]) => live[name](...given));
+    console.log(JSON.stringify({ found }, plain));
+  } catch (error) {
+    console.log(JSON.stringify({ error: error.stack }));
+  }
 }
 """
 
@@ -219,7 +226,11 @@ def node() -> str | None:
 def live(
     tmp_path_factory: pytest.TempPathFactory, node: str | None
 ) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
-    """Call functions of the live figures' module: [[name, *arguments], ...] -> results."""
+    """Call functions of the live figures' module: [[name, *arguments], ...] -> results.
+
+    An error in JavaScript fails the test that makes the call, and no other. Calls that name an
+    update without a step in ``updates.js`` are skipped: a single test is about these.
+    """
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
@@ -234,11 +245,23 @@ def live(
         assert requests
         assert answers
 
-        def call(cases: list[list[Any]]) -> list[Any]:
-            requests.write(json.dumps(cases) + "\n")
+        def ask(text: str) -> list[Any]:
+            requests.write(f"{text}\n")
             requests.flush()
             answer = answers.readline()
             assert answer, "Node has stopped: see its output above"
-            return list(json.loads(answer))
+            result = json.loads(answer)
+            assert "error" not in result, f"{text[:200]}: {result['error']}"
+            return list(result["found"])
+
+        known = ask(json.dumps([["known", name] for name in UPDATES]))
+        missing = [name for name, is_known in zip(UPDATES, known, strict=True) if not is_known]
+
+        def call(cases: list[list[Any]]) -> list[Any]:
+            text = json.dumps(cases)
+            for name in missing:
+                if cases[0][0] != "known" and re.search(rf"\b{re.escape(name)}\b", text):
+                    pytest.skip(f"updates.js has no step of {name}")
+            return ask(text)
 
         yield call

@@ -105,6 +105,18 @@ def random_states(name: str, n: int) -> Iterator[tuple[np.ndarray, np.ndarray, f
         yield theta, rng.normal(size=k), float(10 ** rng.uniform(-3, 3))
 
 
+def test_pages_compute_every_update(live: Call) -> None:
+    known = live([["known", name] for name in UPDATES])
+    missing = [name for name, is_known in zip(UPDATES, known, strict=True) if not is_known]
+    assert missing == [], "add their steps to `steps` in pu_lib/show/live/updates.js"
+
+
+def test_error_in_javascript_fails_its_call_alone(live: Call) -> None:
+    with pytest.raises(AssertionError, match="TypeError"):
+        live([["no such function"]])
+    assert live([["known", "ce"], ["known", "constructor"]]) == [True, False]
+
+
 @pytest.mark.parametrize("name", UPDATES)
 def test_steps_and_policies_agree_with_the_library(live: Call, name: str) -> None:
     given = list(random_states(name, 300))
