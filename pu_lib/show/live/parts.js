@@ -386,7 +386,7 @@ function settingFrom(text, rule) {
   const x = Number(word);
   const fits = word.trim() !== "" && Number.isFinite(x) && x >= (rule.least ?? -Infinity) && x <= (rule.most ?? Infinity)
     && (!rule.above || x > rule.least) && (!rule.whole || Number.isInteger(x));
-  return fits ? x : undefined;
+  return fits ? x + 0 : undefined; // -0 would be shown with its sign
 }
 
 // A figure with its settings in the address of the page, and a button that copies a link to them.
