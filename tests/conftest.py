@@ -10,7 +10,6 @@
 import gc
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -32,8 +31,6 @@ from nbmake.nb_result import NotebookResult
 from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
-
-from pu_lib.updates import UPDATES
 
 # Compiling makes hundreds of thousands of objects; to look for garbage after every 700, as is the
 # default, takes up to an eighth of the time of a file of tests.
@@ -156,6 +153,7 @@ const live = {
       return (process.cpuUsage().user - before) / 1000; // milliseconds of this process alone
     });
   },
+  stop: () => process.exit(1),
   errorOf: (name, ...given) => {
     try {
       module[name](...given);
@@ -228,8 +226,7 @@ def live(
 ) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
     """Call functions of the live figures' module: [[name, *arguments], ...] -> results.
 
-    An error in JavaScript fails the test that makes the call, and no other. Calls that name an
-    update without a step in ``updates.js`` are skipped: a single test is about these.
+    An error in JavaScript fails the test that makes the call, and no other, even if Node stops.
     """
     if node is None:
         pytest.skip("no node on the path")
@@ -238,30 +235,29 @@ def live(
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     (folder / "live.mjs").write_text(text, encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")
-    with subprocess.Popen(
-        [node, "run.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+
+    def start() -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen([node, "run.mjs"], cwd=folder, stdin=pipe, stdout=pipe, text=True)
+
+    process = start()
+
+    def call(cases: list[list[Any]]) -> list[Any]:
+        nonlocal process
+        if process.poll() is not None:
+            process = start()
         requests, answers = process.stdin, process.stdout
         assert requests
         assert answers
+        requests.write(json.dumps(cases) + "\n")
+        requests.flush()
+        answer = answers.readline()
+        if not answer:
+            process.wait()
+            pytest.fail("Node has stopped: see its output above")
+        result = json.loads(answer)
+        assert "error" not in result, result["error"]
+        return list(result["found"])
 
-        def ask(text: str) -> list[Any]:
-            requests.write(f"{text}\n")
-            requests.flush()
-            answer = answers.readline()
-            assert answer, "Node has stopped: see its output above"
-            result = json.loads(answer)
-            assert "error" not in result, f"{text[:200]}: {result['error']}"
-            return list(result["found"])
-
-        known = ask(json.dumps([["known", name] for name in UPDATES]))
-        missing = [name for name, is_known in zip(UPDATES, known, strict=True) if not is_known]
-
-        def call(cases: list[list[Any]]) -> list[Any]:
-            text = json.dumps(cases)
-            for name in missing:
-                if cases[0][0] != "known" and re.search(rf"\b{re.escape(name)}\b", text):
-                    pytest.skip(f"updates.js has no step of {name}")
-            return ask(text)
-
-        yield call
+    yield call
+    process.communicate()

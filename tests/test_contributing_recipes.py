@@ -48,6 +48,15 @@ def _replicate(theta, pi, q, best, weight, n_actions):
         theta[a] /= total
 '''
 
+STEP = """const steps = {
+  rep: (theta, q, w) => {
+    const low = Math.min(...q);
+    const grown = theta.map((x, a) => x * (1 + w * (q[a] - low)));
+    return grown.map((x) => x / sum(grown));
+  },
+"""
+DIRECT = 'name === "di"'
+
 DOMAIN = '''
 
 def ladder(n_states: int = 3, prize: float = 1.0, discount: float = 0.9) -> FiniteMDP:
@@ -150,6 +159,21 @@ def test_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -> 
     assert chunks == len(raced)
     for command in ("unlearn", "domino", "sweep"):
         assert "rep" in python(copy, "-m", "pu_lib", command, "--help")
+
+
+def test_new_update_is_in_the_explorers_once_they_have_its_step(
+    copy: Path, node: str | None
+) -> None:
+    if node is None:
+        pytest.skip("no node on the path")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/show/test_live.py", "-k")
+    some = "compute_every_update or steps_and_policies or parameters_of"
+    assert "1 failed" in python(copy, *tests, some, code=1)
+    script = copy / "pu_lib" / "show" / "live" / "updates.js"
+    text = script.read_text("utf-8").replace("const steps = {\n", STEP)
+    text = text.replace(DIRECT, f'({DIRECT} || name === "rep")')
+    script.write_text(text.replace("di: 1 / nActions", "di: 1 / nActions, rep: 1 / nActions"))
+    assert "failed" not in python(copy, *tests, f"({some}) and (rep or every)")
 
 
 def test_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:

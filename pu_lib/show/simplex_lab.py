@@ -11,7 +11,7 @@ from typing import Any
 
 import traitlets
 
-from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.show.live.base import COMPUTED, Live, Policy, module
 from pu_lib.updates import UPDATES, softmax, style_of
 
 __all__ = ["PRESETS", "SimplexLab"]
@@ -105,8 +105,8 @@ class SimplexLab(Live):
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
     flip = traitlets.Int(None, min=0, max=10_000, allow_none=True).tag(sync=True)
     shade = traitlets.Enum(("none", "value", "drop", "well"), START["shade"]).tag(sync=True)
-    subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
-    shown = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES)).tag(sync=True)
+    subject = traitlets.Enum(COMPUTED, "ce").tag(sync=True)
+    shown = traitlets.List(traitlets.Enum(COMPUTED), list(COMPUTED)).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES), read_only=True).tag(sync=True)
     presets = traitlets.List([list(pair) for pair in PRESETS.items()], read_only=True).tag(
         sync=True

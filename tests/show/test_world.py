@@ -12,6 +12,7 @@ import scipy.sparse
 
 from pu_lib.domains import chain, from_gymnasium, random_mdp
 from pu_lib.mdp import FiniteMDP
+from pu_lib.show.live.base import COMPUTED
 from pu_lib.show.live.worlds import PRESETS
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import UPDATES, softmax
@@ -80,7 +81,7 @@ def random_settings(seed: int) -> Settings:
     return {
         "world": world,
         "run": {
-            "updates": list(UPDATES),
+            "updates": list(COMPUTED),
             "eta": float(10 ** rng.uniform(-1, 0.5)),
             "share": float(rng.choice([0, 1, 0.9, 0.5])),
             "from": start[seed % 4],
@@ -114,7 +115,7 @@ def all_settings(live: Call) -> list[Settings]:
     """Return 50 random worlds and every preset."""
     presets: list[Settings] = live([["readWorld", text] for text in PRESETS.values()])
     for preset in presets:
-        preset["run"] |= {"steps": 30, "updates": list(UPDATES)}
+        preset["run"] |= {"steps": 30, "updates": list(COMPUTED)}
         preset["run"]["changes"] = [x for x in preset["run"]["changes"] if x[0] < 30]
     return [random_settings(seed) for seed in range(50)] + presets
 
@@ -162,7 +163,7 @@ def test_steps_values_and_optima_agree_with_the_library(live: Call) -> None:
                 )
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_whole_runs_on_the_chain_agree_with_the_library(live: Call, name: str) -> None:
     settings = live([["readWorld", f"{chain(8).to_world()}&run={name}&share=0.5&steps=100"]])[0]
     [[lane]] = live([["worldPaths", settings]])
@@ -211,7 +212,7 @@ def test_unit_of_reward_changes_no_count(live: Call, unit: float) -> None:
     cases = [
         one | {"run": one["run"] | {"updates": updates}}
         for one in settings
-        for updates in (list(LINEAR), [name for name in UPDATES if name not in LINEAR])
+        for updates in (list(LINEAR), [name for name in COMPUTED if name not in LINEAR])
     ]
     usual = live([["worldPaths", one] for one in cases])
     other = live([["worldPaths", in_unit(one, unit)] for one in cases])
@@ -454,7 +455,7 @@ def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: 
 
 def test_six_lanes_of_a_large_grid_take_less_than_a_frame(live: Call) -> None:
     grid = "/".join(["S" + "." * 9, *["." * 10] * 8, "." * 9 + "G"])
-    text = f"world=1&grid={grid}&slip=0.2&pay=99*1&run={','.join(UPDATES)}"
+    text = f"world=1&grid={grid}&slip=0.2&pay=99*1&run={','.join(COMPUTED)}"
     [settings] = live([["readWorld", text]])
     [times] = live([["timeOfSteps", settings, 40]])
     assert statistics.median(times[10:]) < 8.0  # milliseconds
