@@ -107,12 +107,31 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "domains.py": DOMAIN,
         "chapters/rates/checks.py": CHECK,
         "chapters/rates/claims.toml": CLAIM,
+        "chapters/regret/__init__.py": '"""Claims of the chapter `book/regret.ipynb`."""\n',
         "chapters/regret/claims.toml": CHAPTER,
     }.items():
         (root / "pu_lib" / path).parent.mkdir(exist_ok=True)
         with (root / "pu_lib" / path).open("a", encoding="utf-8") as file:
             file.write(text)
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Regret\n\nNone.")])
+    rates = nbformat.read(root / "book" / "rates.ipynb", 4)
+    rates.cells.append(
+        nbformat.v4.new_code_cell(
+            'confirm("sec:asymp/new")', id="new", metadata={"tags": ["remove-input"]}
+        )
+    )
+    nbformat.write(rates, root / "book" / "rates.ipynb")
+    markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    notebook = nbformat.v4.new_notebook(
+        cells=[
+            markdown("# Regret\n\n**What is lost?**", id="question"),
+            code("from pu_lib.show.live import Noise\n\nNoise()", id="explorer"),
+            code(
+                'from pu_lib.claims.tables import answer\n\nanswer(("sec:asymp", "No."))',
+                id="answer",
+            ),
+        ],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
     nbformat.write(notebook, root / "book" / "regret.ipynb")
     return root
 
@@ -201,3 +220,5 @@ def test_new_chapter_is_in_the_contents(copy: Path) -> None:
     assert listed.index("regret") == listed.index("rates") + 1
     code = "from pu_lib.claims import chapters; print(chapters()['regret'])"
     assert python(copy, "-c", code).strip() == "Regret"
+    rules = ("tests/test_book.py", "tests/lint/test_layout.py")
+    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *rules)
