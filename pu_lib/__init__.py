@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pu_lib.trajectories import Trajectory, follow, run
     from pu_lib.updates import UPDATES, Update, make_update, register
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 moved.install()
 

@@ -554,8 +554,8 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If there are more than 150 states, or not 2 to 8 actions, or the text is too long for an
-            address.
+            If there are more than 150 states, or not 2 to 8 actions, or the discount exceeds
+            0.999999, or the text is too long for an address.
 
         Examples
         --------

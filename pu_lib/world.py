@@ -28,16 +28,21 @@ __all__: list[str] = []
 # What the page computes (world.js), and an address that all browsers accept.
 _MOST_STATES = 150
 _MOST_ACTIONS = 8
+_MOST_DISCOUNT = 0.999999
 _MOST_CHARACTERS = 60_000
 
 
 def to_text(process: FiniteMDP) -> str:
-    """Return the text of a process after ``#``; raise a `ValueError` if it is too large."""
+    """Return the text of a process after ``#``; raise a `ValueError` if the page refuses it."""
     n_states, n_actions = process.n_states, process.n_actions
     if n_states > _MOST_STATES or not 2 <= n_actions <= _MOST_ACTIONS:
         raise ValueError(
             f"The process has {n_states} states and {n_actions} actions; the page computes at most "
             f"{_MOST_STATES} states, and 2 to {_MOST_ACTIONS} actions."
+        )
+    if process.discount > _MOST_DISCOUNT:
+        raise ValueError(
+            f"The discount is {process.discount}; the page computes at most {_MOST_DISCOUNT}."
         )
     rows = process.transitions.reshape(-1, n_states)
     parts = {

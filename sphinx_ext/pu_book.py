@@ -22,6 +22,7 @@ Each function below is one such wish:
 - `publish`: launch buttons, canonical and preview addresses follow from one setting, the
   repository's public address in ``_config.yml``; while it is empty there are none.
 - `install_in_downloads`: a downloaded chapter installs the library first, if there is an address.
+- `keep_first_ids`: an identifier stands once on a page, as HTML requires.
 - `explain_terms`: a link to a glossary term carries the first sentence of its definition.
 - `offer_narrow_pictures`, `unpack_pictures`: figures have a second picture for narrow screens.
 - `mend_search`: excerpts in the search results leave formulas out, which would stand there as
@@ -53,7 +54,7 @@ from sphinx.errors import ExtensionError
 from sphinx.search import js_index
 from sphinx.util.docutils import SphinxDirective
 from sphinx_proof.domain import ProofIndex
-from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
+from sphinx_proof.nodes import NODE_TYPES, unenumerable_node
 
 MODULES = ROOT / "node_modules"
 
@@ -167,13 +168,7 @@ def write_in_parallel(app: Sphinx, env: BuildEnvironment) -> None:
 def tidy_statements(app: Sphinx, document: nodes.document) -> None:
     """Index every theorem-like box under its title and free its title of repetition."""
     docname = app.env.docname
-    boxes = document.findall(lambda n: _is_statement(n) or isinstance(n, proof_node))
-    for count, node in enumerate(list(boxes)):
-        for content in node.findall(nodes.section):
-            if content["ids"] == ["proof-content"]:  # the same in every box of a page
-                content["ids"] = [f"proof-content-{count}"]
-        if isinstance(node, proof_node):
-            continue
+    for node in list(document.findall(_is_statement)):
         title = next(iter(node.findall(nodes.title)), None)
         name = re.sub(r"^\s*\((.*)\)\s*$", r"\1", title.astext()) if title else ""
         if not name:
@@ -367,6 +362,28 @@ def mend_search(
         app.add_js_file(None, body=SEARCH)
 
 
+IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')
+
+
+def keep_first_ids(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Remove identifiers that an earlier element of the page has; links lead to the first.
+
+    The extensions for theorems and exercises put one on the box and again on its title, and the
+    same one into every box.
+    """
+    seen: set[str] = set()
+
+    def first(found: re.Match[str]) -> str:
+        new = found[2] not in seen
+        seen.add(found[2])
+        return found[0] if new else found[1]
+
+    if "body" in context:
+        context["body"] = IDENTIFIER.sub(first, context["body"])
+
+
 PICTURE = re.compile(r'<img\b[^>]*?\bsrc="([^"]*?_images/([^"/]+))\.png"[^>]*>')
 
 
@@ -455,6 +472,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", gather_widgets)
     app.connect("html-page-context", mend_search)
+    app.connect("html-page-context", keep_first_ids)
     app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)

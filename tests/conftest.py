@@ -176,6 +176,7 @@ const live = {
       return { path: one.path, ...module.recovery(one, stages, settings.run.steps) };
     });
   },
+  stop: () => process.exit(1),
   errorOf: (name, ...given) => {
     try {
       module[name](...given);
@@ -190,8 +191,12 @@ const live = {
 const plain = (_, x) => (x === Infinity ? "Infinity" : x);
 for await (const cases of createInterface({ input: process.stdin })) {
   paths.clear();
-  const found = JSON.parse(cases).map(([name, ...given]) => live[name](...given));
-  console.log(JSON.stringify(found, plain));
+  try {
+    const found = JSON.parse(cases).map(([name, ...given]) => live[name](...given));
+    console.log(JSON.stringify({ found }, plain));
+  } catch (error) {
+    console.log(JSON.stringify({ error: error.stack }));
+  }
 }
 """
 
@@ -242,7 +247,10 @@ def node() -> str | None:
 def live(
     tmp_path_factory: pytest.TempPathFactory, node: str | None
 ) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
-    """Call functions of the live figures' module: [[name, *arguments], ...] -> results."""
+    """Call functions of the live figures' module: [[name, *arguments], ...] -> results.
+
+    An error in JavaScript fails the test that makes the call, and no other, even if Node stops.
+    """
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
@@ -250,18 +258,29 @@ def live(
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     (folder / "live.mjs").write_text(text, encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")
-    with subprocess.Popen(
-        [node, "run.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+
+    def start() -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen([node, "run.mjs"], cwd=folder, stdin=pipe, stdout=pipe, text=True)
+
+    process = start()
+
+    def call(cases: list[list[Any]]) -> list[Any]:
+        nonlocal process
+        if process.poll() is not None:
+            process = start()
         requests, answers = process.stdin, process.stdout
         assert requests
         assert answers
+        requests.write(json.dumps(cases) + "\n")
+        requests.flush()
+        answer = answers.readline()
+        if not answer:
+            process.wait()
+            pytest.fail("Node has stopped: see its output above")
+        result = json.loads(answer)
+        assert "error" not in result, result["error"]
+        return list(result["found"])
 
-        def call(cases: list[list[Any]]) -> list[Any]:
-            requests.write(json.dumps(cases) + "\n")
-            requests.flush()
-            answer = answers.readline()
-            assert answer, "Node has stopped: see its output above"
-            return list(json.loads(answer))
-
-        yield call
+    yield call
+    process.communicate()

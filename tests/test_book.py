@@ -47,9 +47,11 @@ FIGURES = re.compile(r"from pu_lib\.show\.(live|simplex_lab|sweep_viewer) import
 def test_question_and_explorer_precede_the_answer(chapter: str) -> None:
     notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", 4)
     explorer, answer = (
-        next(i for i, cell in enumerate(notebook.cells) if re.search(wanted, cell.source))
+        next((i for i, cell in enumerate(notebook.cells) if re.search(wanted, cell.source)), None)
         for wanted in (FIGURES, r"^answer\(|\nanswer\(")
     )
+    assert explorer is not None, "no cell imports an explorer"
+    assert answer is not None, "no cell has answer(...)"
     assert re.search(r"\*\*[^*]+\?\*\*", notebook.cells[0].source), "no question at the start"
     assert explorer < answer
 

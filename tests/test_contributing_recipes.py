@@ -48,6 +48,15 @@ def _replicate(theta, pi, q, best, weight, n_actions):
         theta[a] /= total
 '''
 
+STEP = """const steps = {
+  rep: (theta, q, w) => {
+    const low = Math.min(...q);
+    const grown = theta.map((x, a) => x * (1 + w * (q[a] - low)));
+    return grown.map((x) => x / sum(grown));
+  },
+"""
+DIRECT = 'name === "di"'
+
 DOMAIN = '''
 
 def ladder(n_states: int = 3, prize: float = 1.0, discount: float = 0.9) -> FiniteMDP:
@@ -98,12 +107,31 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "domains.py": DOMAIN,
         "chapters/rates/checks.py": CHECK,
         "chapters/rates/claims.toml": CLAIM,
+        "chapters/regret/__init__.py": '"""Claims of the chapter `book/regret.ipynb`."""\n',
         "chapters/regret/claims.toml": CHAPTER,
     }.items():
         (root / "pu_lib" / path).parent.mkdir(exist_ok=True)
         with (root / "pu_lib" / path).open("a", encoding="utf-8") as file:
             file.write(text)
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Regret\n\nNone.")])
+    rates = nbformat.read(root / "book" / "rates.ipynb", 4)
+    rates.cells.append(
+        nbformat.v4.new_code_cell(
+            'confirm("sec:asymp/new")', id="new", metadata={"tags": ["remove-input"]}
+        )
+    )
+    nbformat.write(rates, root / "book" / "rates.ipynb")
+    markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+    notebook = nbformat.v4.new_notebook(
+        cells=[
+            markdown("# Regret\n\n**What is lost?**", id="question"),
+            code("from pu_lib.show.live import Noise\n\nNoise()", id="explorer"),
+            code(
+                'from pu_lib.claims.tables import answer\n\nanswer(("sec:asymp", "No."))',
+                id="answer",
+            ),
+        ],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
     nbformat.write(notebook, root / "book" / "regret.ipynb")
     return root
 
@@ -152,6 +180,21 @@ def test_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -> 
         assert "rep" in python(copy, "-m", "pu_lib", command, "--help")
 
 
+def test_new_update_is_in_the_explorers_once_they_have_its_step(
+    copy: Path, node: str | None
+) -> None:
+    if node is None:
+        pytest.skip("no node on the path")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/show/test_live.py", "-k")
+    some = "compute_every_update or steps_and_policies or parameters_of"
+    assert "1 failed" in python(copy, *tests, some, code=1)
+    script = copy / "pu_lib" / "show" / "live" / "updates.js"
+    text = script.read_text("utf-8").replace("const steps = {\n", STEP)
+    text = text.replace(DIRECT, f'({DIRECT} || name === "rep")')
+    script.write_text(text.replace("di: 1 / nActions", "di: 1 / nActions, rep: 1 / nActions"))
+    assert "failed" not in python(copy, *tests, f"({some}) and (rep or every)")
+
+
 def test_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:
     line = "import pu_lib; print(pu_lib.run('ladder prize=2', 'mce', 5))"
     assert "MCE, 5 updates on 3 states" in python(copy, "-c", line)
@@ -177,3 +220,5 @@ def test_new_chapter_is_in_the_contents(copy: Path) -> None:
     assert listed.index("regret") == listed.index("rates") + 1
     code = "from pu_lib.claims import chapters; print(chapters()['regret'])"
     assert python(copy, "-c", code).strip() == "Regret"
+    rules = ("tests/test_book.py", "tests/lint/test_layout.py")
+    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *rules)

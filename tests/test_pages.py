@@ -4,6 +4,7 @@ import json
 import re
 import statistics
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -240,6 +241,12 @@ def test_note_has_the_cited_works_and_no_links_to_other_pages(
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_identifiers_are_unique(book: Path, name: str) -> None:
+    found = Links(book / f"{name}.html").identifiers
+    assert [name for name, count in Counter(found).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_formulas_are_typeset_in_the_page(book: Path, name: str) -> None:
     page = (book / f"{name}.html").read_text("utf-8")
     assert formulas_of(page) == []
@@ -256,6 +263,29 @@ def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:
     assert any(fault.startswith("failed") for fault in visit.faults), "it was not kept from it"
     visit.faults.clear()
     visit.close()
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })",
+        "Object.defineProperty(window, 'localStorage', { value: null })",
+        "Storage.prototype.setItem = () => { throw new Error('full'); }",
+        "",
+    ],
+    ids=["denied", "missing", "full", "usual"],
+)
+def test_scripts_can_store_the_colours(browser: Browser, tmp_path: Path, storage: str) -> None:
+    """The theme stores whether it is dark."""
+    early = (ROOT / "web" / "early.js").read_text("utf-8")
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><script>{storage};{early}</script>", encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.evaluate("localStorage.getItem('mode')") is None
+    page.evaluate("localStorage.setItem('mode', 'dark')")
+    assert page.evaluate("localStorage.getItem('mode')") == "dark"
+    page.close()
 
 
 OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
@@ -656,6 +686,7 @@ class Links(HTMLParser):
         super().__init__()
         self.targets: set[str] = set()
         self.places: set[str] = set()
+        self.identifiers: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -664,6 +695,8 @@ class Links(HTMLParser):
                 self.targets.add(value)
             if value and key in ("id", "name"):
                 self.places.add(value)
+            if value and key == "id":
+                self.identifiers.append(value)
 
 
 def test_links_have_targets(book: Path) -> None:

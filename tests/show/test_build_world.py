@@ -537,6 +537,18 @@ def test_fields_read_what_they_write(open_figure: OpenFigure) -> None:
     assert "There is no state" in alert.inner_text()
     fill(page, "reward of a0", "1/4")
     assert "pay=0*0.25" in address_of(page)
+    fill(page, "reward of a0", "0,5")
+    assert alert.inner_text() == "“0,5” is no number. Write it like 0.5, 1e-7 or 1/3."
+
+
+def test_small_and_large_rewards_have_true_axes(open_figure: OpenFigure) -> None:
+    """The best action pays 2 units in every step, of which the discount leaves 10; the other 1."""
+    for unit, labels in (("e-11", ["1.5·10⁻¹⁰", "2·10⁻¹⁰"]), ("e3", ["1.5·10⁴", "2·10⁴"])):
+        text = f"world=1&graph=1*2&move=0_0&pay=0*2{unit},1*1{unit}&start=0&discount=0.9"
+        page = open_figure(BuildWorld(world=text))
+        shown = page.locator("svg text").all_text_contents()
+        assert [label for label in labels if label in shown] == labels
+        assert "0 of 1 states have been right" in page.locator(".pu-live-board").first.inner_text()
 
 
 def test_screen_readers_hear_each_change(open_figure: OpenFigure) -> None:

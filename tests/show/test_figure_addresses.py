@@ -142,7 +142,33 @@ def test_settings_that_the_figure_does_not_have_are_ignored(
     assert settings(page, 0, ["states", "eta"]) == {"states": 8, "eta": 0.125}
 
 
-@pytest.mark.parametrize("text", ["order=0,2,0,2", "order=0,1", "order=0,1,0,3", "order=0,1,0,-1"])
+def test_numbers_in_addresses_are_bounded() -> None:
+    """Without a bound, an address could make the page compute for ever."""
+    rules = [(figure, key, rule) for figure in FIGURES for key, rule in figure().kept.items()]
+    unbounded = {
+        (figure.__name__, key)
+        for figure, key, rule in rules
+        if "least" in rule and rule.get("most") is None and "each" not in rule
+    }
+    assert unbounded == {("SampledValues", "seed")}  # of which the page takes 32 bits
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("flip=9007199254740993", None), ("flip=10001", None), ("flip=-0", 0), ("flip=7", 7)],
+)
+def test_step_of_a_flip_in_the_address(
+    open_figure: OpenFigure, text: str, expected: int | None
+) -> None:
+    figure = SimplexLab()
+    page = open_figure(figure, address=f"{figure.address}=1&{text}")
+    assert settings(page, 0, ["flip"]) == {"flip": expected}
+    assert not page.evaluate("Object.is(models[0].get('flip'), -0)")
+
+
+@pytest.mark.parametrize(
+    "text", ["order=0,2,0,2", "order=0,1", "order=0,1,0,3", "order=0,1,0,-1", "order"]
+)
 def test_settings_that_do_not_go_together_are_ignored(open_figure: OpenFigure, text: str) -> None:
     figure = TakeTurns()
     page = open_figure(figure, address=f"{figure.address}=1&{text}")

@@ -2,8 +2,10 @@
 
 import html
 import re
+from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page
 
 from pu_lib.chapters.table1.quantities import COLUMNS
 from pu_lib.claims import Scope, Status, chapters, ledger
@@ -18,6 +20,7 @@ from pu_lib.claims.tables import (
     to_html,
     what_stands,
 )
+from pu_lib.show.ledger_filter import LedgerFilter
 
 
 def rows(table: str) -> list[str]:
@@ -95,3 +98,18 @@ def test_status_summary_has_a_row_for_every_statement() -> None:
     assert all(to_html(claim.correction) in table for claim in corrected)
     assert table.count("<small>") == len(corrected)
     assert '<th scope="row">Table 1</th>' in table
+
+
+@pytest.mark.parametrize("key", ["scope", "status"])
+def test_filter_ignores_unknown_names_in_the_address(
+    open_figure: Callable[..., Page], key: str
+) -> None:
+    model = f"window.models[0].get('{key}')"
+    known = next(
+        iter(LedgerFilter.class_traits()[{"scope": "scopes", "status": "statuses"}[key]].default())
+    )
+    for name in ("constructor", "toString", "__proto__", "", "%", "a" * 10_000):
+        page = open_figure(LedgerFilter(), query=f"?{key}={name}&{key}={known}")
+        assert page.evaluate(model) == ""
+    page = open_figure(LedgerFilter(), query=f"?{key}={known}&{key}=constructor")
+    assert page.evaluate(model) == known

@@ -58,6 +58,7 @@ from pu_lib.show.live import (
     TakeTurns,
     TsallisFamily,
 )
+from pu_lib.show.live.base import COMPUTED
 from pu_lib.show.simplex_lab import SimplexLab
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
@@ -100,12 +101,29 @@ def random_states(name: str, n: int) -> Iterator[tuple[np.ndarray, np.ndarray, f
     for _ in range(n):
         k = int(rng.integers(2, 7))
         theta = rng.normal(size=k) * rng.choice([0.1, 1, 10])
-        if name == "di":
+        if UPDATES[name].parametrization == "direct":
             theta = rng.dirichlet(np.full(k, 0.5))
         yield theta, rng.normal(size=k), float(10 ** rng.uniform(-3, 3))
 
 
-@pytest.mark.parametrize("name", UPDATES)
+def test_pages_compute_every_update(live: Call) -> None:
+    known = live([["known", name] for name in UPDATES])
+    computed = [name for name, is_known in zip(UPDATES, known, strict=True) if is_known]
+    assert computed == list(COMPUTED)
+    missing = set(UPDATES) - set(computed)
+    assert not missing, "add these to `steps` in pu_lib/show/live/updates.js"
+
+
+def test_error_in_javascript_fails_its_call_alone(live: Call) -> None:
+    with pytest.raises(AssertionError, match="TypeError"):
+        live([["no such function"]])
+    assert live([["known", "ce"], ["known", "constructor"]]) == [True, False]
+    with pytest.raises(pytest.fail.Exception, match="Node has stopped"):
+        live([["stop"]])
+    assert live([["known", "ce"]]) == [True]
+
+
+@pytest.mark.parametrize("name", COMPUTED)
 def test_steps_and_policies_agree_with_the_library(live: Call, name: str) -> None:
     given = list(random_states(name, 300))
     steps = live([["step", name, theta.tolist(), q.tolist(), w] for theta, q, w in given])
@@ -116,7 +134,7 @@ def test_steps_and_policies_agree_with_the_library(live: Call, name: str) -> Non
         np.testing.assert_allclose(policy, UPDATES[name].policy(theta), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_parameters_of_a_policy_agree_with_the_library(live: Call, name: str) -> None:
     pi = np.random.default_rng(1).dirichlet(np.ones(4))
     [theta, start] = live([["parametersOf", name, pi.tolist()], ["initial", name, 4]])
@@ -158,7 +176,7 @@ def test_chain_agrees_with_the_library(live: Call, states: int) -> None:
     np.testing.assert_allclose(found["rewards"], expected["rewards"], rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_chain_run_agrees_with_the_library(live: Call, name: str) -> None:
     shown = ChainPlay()
     mdp = chain(shown.states)
@@ -325,7 +343,7 @@ def test_mass_under_decaying_weights_agrees_with_the_library(live: Call, eta: fl
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.25, 1.0])
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_sampled_runs_agree_with_the_library(live: Call, name: str, noise: float) -> None:
     shown, update, law = SampledValues(), UPDATES[name], gamble(noise)
     [outcomes, found] = live(
@@ -365,7 +383,7 @@ def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
 
 @pytest.mark.parametrize("schedule", ChangeOfMind.schedule.values)
 @pytest.mark.parametrize("eta", ChangeOfMind.SIZES)
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_race_are_exact(live: Call, name: str, eta: float, schedule: str) -> None:
     ns = list(range(1, ChangeOfMind.MOST + 1))
     found = live([["raceCount", name, n, eta, schedule] for n in ns])
@@ -373,7 +391,7 @@ def test_counts_of_the_race_are_exact(live: Call, name: str, eta: float, schedul
 
 
 @pytest.mark.parametrize("eta", Dominoes.SIZES)
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> None:
     found = live([["dominoTimes", name, h, eta] for h in range(1, Dominoes.MOST + 1)])
     expected = recursion(Dominoes.MOST, name, eta)
@@ -383,7 +401,7 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
         assert [to_float(t) for t in times] == expected[Dominoes.MOST - h :]
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> None:
     """Compare the probabilities of each state up to its flip."""
     times, probabilities = history(6, name, "1/4")
@@ -394,7 +412,7 @@ def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> N
 
 
 @pytest.mark.parametrize("weight", GravityWell.WEIGHTS)
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
     middles = [round(0.05 * i, 2) for i in range(20)]
     low, starts = GravityWell().low, GravityWell.STARTS.values()
@@ -417,7 +435,7 @@ def test_counts_of_the_rate_are_exact(live: Call, eta: float) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.4, 10.0])
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_gravity_well_map_agrees_with_the_library(live: Call, name: str, weight: float) -> None:
     points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
     for middle in (0.0, 0.5, 0.9):
@@ -663,7 +681,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         [PLAY, *(str(domino(14, name, "1/8")) for name in PAPER)],
     ),
     "one domino more": (
-        lambda: Dominoes(states=8, updates=list(UPDATES)),
+        lambda: Dominoes(states=8, updates=list(COMPUTED)),
         [
             ("radio", "a few", "Space"),
             ("button", "Add a state", "Enter"),

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from pu_lib.domains import chain, from_gymnasium, random_mdp
 from pu_lib.mdp import FiniteMDP
+from pu_lib.show.live.base import COMPUTED
 from pu_lib.show.live.worlds import PRESETS
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import UPDATES, softmax
@@ -79,7 +80,7 @@ def random_settings(seed: int) -> Settings:
     return {
         "world": world,
         "run": {
-            "updates": list(UPDATES),
+            "updates": list(COMPUTED),
             "eta": float(10 ** rng.uniform(-1, 0.5)),
             "share": float(rng.choice([0, 1, 0.9, 0.5])),
             "from": start[seed % 4],
@@ -113,7 +114,7 @@ def all_settings(live: Call) -> list[Settings]:
     """Return 50 random worlds and every preset."""
     presets: list[Settings] = live([["readWorld", text] for text in PRESETS.values()])
     for preset in presets:
-        preset["run"] |= {"steps": 30, "updates": list(UPDATES)}
+        preset["run"] |= {"steps": 30, "updates": list(COMPUTED)}
         preset["run"]["changes"] = [x for x in preset["run"]["changes"] if x[0] < 30]
     return [random_settings(seed) for seed in range(50)] + presets
 
@@ -161,7 +162,7 @@ def test_steps_values_and_optima_agree_with_the_library(live: Call) -> None:
                 )
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", COMPUTED)
 def test_whole_runs_on_the_chain_agree_with_the_library(live: Call, name: str) -> None:
     settings = live([["readWorld", f"{chain(8).to_world()}&run={name}&share=0.5&steps=100"]])[0]
     [[lane]] = live([["worldPaths", settings]])
@@ -179,6 +180,57 @@ def test_whole_runs_on_the_chain_agree_with_the_library(live: Call, name: str) -
     assert lane["right"] == (int(together[0]) if len(together) else None)
     above = [chain(8).normalised_performance(pi) >= 0.95 for pi in expected.policies]
     assert lane["back"] == (above.index(True) if any(above) else None)
+
+
+LINEAR = ("pg-sm", "pg-es", "di", "npg")
+"""The updates whose step is proportional to the values; the others follow their order alone."""
+
+
+def in_unit(settings: Settings, unit: float) -> Settings:
+    """Return the settings with all rewards, and the values times the step size, in another unit."""
+    world, run = settings["world"], settings["run"]
+    grid = world["kind"] == "grid"
+    pays = [x * unit for x in world["pays"]] if grid else scaled(world["pays"], unit)
+    changes = [[t, place, reward * unit] for t, place, reward in run["changes"]]
+    eta = run["eta"] / unit if run["updates"][0] in LINEAR else run["eta"]
+    return settings | {
+        "world": world | {"pays": pays},
+        "run": run | {"changes": changes, "eta": eta},
+    }
+
+
+def scaled(rows: list[list[float]], unit: float) -> list[list[float]]:
+    return [[x * unit for x in row] for row in rows]
+
+
+@pytest.mark.parametrize("unit", [2.0**-200, 1e-11, 2.0**-35, 2.0**35, 2.0**200])
+def test_unit_of_reward_changes_no_count(live: Call, unit: float) -> None:
+    settings = all_settings(live)
+    if unit == 1e-11:  # multiplication rounds and unties the values of grids; graphs have no ties
+        settings = settings[:50:2]
+    cases = [
+        one | {"run": one["run"] | {"updates": updates}}
+        for one in settings
+        for updates in (list(LINEAR), [name for name in COMPUTED if name not in LINEAR])
+    ]
+    usual = live([["worldPaths", one] for one in cases])
+    other = live([["worldPaths", in_unit(one, unit)] for one in cases])
+    counts = ("back", "right", "states")
+    for one, lanes, expected in zip(cases, other, usual, strict=True):
+        for name, lane, same in zip(one["run"]["updates"], lanes, expected, strict=True):
+            assert {key: lane[key] for key in counts} == {key: same[key] for key in counts}, name
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-11, 1e100])
+def test_values_that_cancel_are_equal(live: Call, unit: float) -> None:
+    """Both actions of the first state are worth 0: a debt that is paid back, or nothing."""
+    text = (
+        "world=1&graph=3*2&move=1_2_2_2__&start=0&end=2&discount=0.7&run=mce&steps=5"
+        f"&pay=0*{-0.21 * unit!r},2*{0.3 * unit!r},3*{0.3 * unit!r}"
+    )
+    [settings] = live([["readWorld", text]])
+    [[lane]] = live([["worldPaths", settings]])
+    assert (lane["back"], lane["right"], lane["states"]) == (0, 0, [0, 0, 0])
 
 
 def test_address_json_and_python_give_the_same_process(live: Call, tmp_path: Path) -> None:
@@ -254,6 +306,8 @@ def test_processes_too_large_for_the_page_raise() -> None:
     dense = np.random.default_rng(0).dirichlet(np.ones(100), size=(100, 2))
     with pytest.raises(ValueError, match=r"would have \d+ characters"):
         FiniteMDP(dense, np.zeros((100, 2)), np.eye(100)[0], 0.5).to_world()
+    with pytest.raises(ValueError, match=r"discount is 0\.9999999; the page"):
+        FiniteMDP([[[1.0]] * 2], [[0.0] * 2], [1.0], 0.9999999).to_world()
 
 
 def one_state(**values: str) -> str:
@@ -299,7 +353,16 @@ def test_broken_json_raises(tmp_path: Path, text: str, message: str) -> None:
         ("world=1&grid=.............", "at most 12"),
         ("world=1&grid=..&pay=5*1", "place 5, which does not exist"),
         ("world=1&grid=..&slip=2", "The slip is 2"),
-        ("world=1&grid=..&discount=1", "The discount is 1"),
+        ("world=1&grid=..&discount=1", "The discount is 1; the page computes from 0 to 0.999999"),
+        ("world=1&grid=..&discount=0.9999999999999999", "The discount is 0.9999999999999999"),
+        ("world=1&grid=..&pay=0*1e308", "values beyond 1e+150. Measure them in a larger unit"),
+        ("world=1&grid=..&discount=0.5&pay=1*-1e150", "Rewards up to 1e+150 with the discount 0.5"),
+        ("world=1&grid=..&then=1*0*1e308", "Rewards up to 1e+308"),
+        ("world=1&graph=1*2&move=0_0&start=0&pay=1*1e200", "Rewards up to 1e+200"),
+        (
+            "world=1&graph=1*2&move=0*0.9999999995_0&start=0&discount=0.99999",
+            "0.9999999995, not to 1",
+        ),
         ("world=1&grid=..&run=nope", "the update “nope”"),
         ("world=1&grid=..&run=constructor", "the update “constructor”"),
         ("world=1&grid=..&run=", "names no update"),

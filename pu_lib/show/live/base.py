@@ -14,9 +14,15 @@ import traitlets
 
 from pu_lib.updates import PAPER, UPDATES, label_of, style_of
 
-__all__ = ["Kept", "Live", "Policy", "module", "numbered"]
+__all__ = ["COMPUTED", "Kept", "Live", "Policy", "module", "numbered"]
 
 _HERE = pathlib.Path(__file__).parent
+_STEPS = re.findall(
+    r'^  "?([\w-]+)"?: \(theta, q, w\) =>', (_HERE / "updates.js").read_text("utf-8"), re.MULTILINE
+)
+
+COMPUTED = tuple(name for name in UPDATES if name in _STEPS)
+"""The updates with a step in ``updates.js``."""
 
 
 def module(*names: str) -> str:

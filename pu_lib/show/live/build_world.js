@@ -259,7 +259,7 @@ function render({ model, el }) {
           place = cell + by;
           refresh();
           editor.querySelector(`[data-key="cell ${place}"]`).focus();
-        } else if (!event.ctrlKey && !event.metaKey && !event.altKey && event.key.toLowerCase() in LETTERS) paint(cell, LETTERS[event.key.toLowerCase()]);
+        } else if (!event.ctrlKey && !event.metaKey && !event.altKey && Object.hasOwn(LETTERS, event.key.toLowerCase())) paint(cell, LETTERS[event.key.toLowerCase()]);
       });
       grid.append(node);
     });
@@ -364,7 +364,11 @@ function render({ model, el }) {
         const next = { ...world, moves: moves.with(place, moves[place].with(a, movesFrom(text, states))) };
         begin({ ...settings, world: next });
       }, `${name} in ${states[place]} leads to ${text}.`), { class: "pu-live-wide" });
-      const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => pay(place * width + a, numberIn(text), `reward of ${name}`));
+      const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => {
+        const reward = numberIn(text);
+        if (Number.isNaN(reward)) attempt(() => { throw new Error(`“${briefName(text)}” is no number. Write it like 0.5, 1e-7 or 1/3.`); });
+        else pay(place * width + a, reward, `reward of ${name}`);
+      });
       const called = field(`name of action ${a + 1}`, `action ${a}`, name, (text) => attempt(() => {
         begin({ ...settings, world: { ...world, actions: renamed(actions, a, text, "an action") } });
       }, `${name} is now called ${text}.`), { maxlength: `${LONGEST}` });
@@ -558,7 +562,7 @@ function render({ model, el }) {
     const steps = settings.run.steps;
     const room = high - low || 1;
     const { at, up, line } = axes(curves, width, 170, { from: 0, to: steps, ticks: [0, Math.round(steps / 2), steps], title: "updates" },
-      { from: low - 0.05 * room, to: high + 0.05 * room, ticks: [low, high].map((x) => Number(room > 0.02 ? x.toFixed(3) : x.toPrecision(3))), title: "performance" });
+      { from: low - 0.05 * room, to: high + 0.05 * room, ticks: apart([low, high], (x, more) => Number(x.toPrecision(3 + more))), title: "performance" });
     stages.forEach(({ from, best }, i) => {
       const to = stages[i + 1]?.from ?? steps;
       line([[from, best.performance], [to, best.performance]], { class: "pu-live-bound" });

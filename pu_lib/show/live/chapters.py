@@ -8,7 +8,7 @@ import traitlets
 
 from pu_lib.chapters.monotonicity.quantities import worst_drop_three
 from pu_lib.cycle_examples import THREE_STATES, CycleExample
-from pu_lib.show.live.base import Live, Policy, module
+from pu_lib.show.live.base import COMPUTED, Live, Policy, module
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [
@@ -72,8 +72,8 @@ class ChainPlay(Live):
     _esm = module("chain_play")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    first = traitlets.Enum(tuple(UPDATES), "pg-sm").tag(sync=True)
-    second = traitlets.Enum(tuple(UPDATES), "mce").tag(sync=True)
+    first = traitlets.Enum(COMPUTED, "pg-sm").tag(sync=True)
+    second = traitlets.Enum(COMPUTED, "mce").tag(sync=True)
     states = traitlets.Int(10, min=3, max=12).tag(sync=True)
     steps = traitlets.Int(640, min=1, max=2000).tag(sync=True)
     eta = traitlets.Float(1.0, min=1e-3, max=10.0).tag(sync=True)
@@ -106,8 +106,8 @@ class GravityWell(Live):
     _esm = module("plot", "triangle", "gravity_well")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    first = traitlets.Enum(tuple(UPDATES), "pg-sm").tag(sync=True)
-    second = traitlets.Enum(tuple(UPDATES), "mce").tag(sync=True)
+    first = traitlets.Enum(COMPUTED, "pg-sm").tag(sync=True)
+    second = traitlets.Enum(COMPUTED, "mce").tag(sync=True)
     policy = Policy(STARTS["Start (1, 3, 5)"]).tag(sync=True)
     middle = traitlets.Float(0.9, min=0.0, max=0.95).tag(sync=True)
     low = traitlets.Float(0.1, read_only=True).tag(sync=True)
@@ -168,7 +168,7 @@ class CycleComic(Live):
     """
 
     MOST = 20
-    SOFTMAX = tuple(name for name, kind in UPDATES.items() if kind.parametrization == "softmax")
+    SOFTMAX = tuple(name for name in COMPUTED if UPDATES[name].parametrization == "softmax")
     _esm = module("cycle_comic")
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)

@@ -269,7 +269,7 @@ const spoken = (words) =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 
 // 12 345 with thin spaces that do not break
-const digits = (x) => `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const digits = (x) => (Number.isInteger(x) ? `${x}`.replace(/\B(?=(\d{3})+$)/g, "\u202f") : `${x}`);
 
 // Things as write(x, more) writes them, with as many more digits as tell each from the next.
 function apart(things, write) {
@@ -386,7 +386,7 @@ function settingFrom(text, rule) {
   const x = Number(word);
   const fits = word.trim() !== "" && Number.isFinite(x) && x >= (rule.least ?? -Infinity) && x <= (rule.most ?? Infinity)
     && (!rule.above || x > rule.least) && (!rule.whole || Number.isInteger(x));
-  return fits ? x : undefined;
+  return fits ? x + 0 : undefined; // -0 would be shown with its sign
 }
 
 // A figure with its settings in the address of the page, and a button that copies a link to them.
@@ -401,8 +401,8 @@ const kept = (render, fits = () => true) => ({
       return changed.length ? [[model.get("address"), 1], ...changed].map((pair) => pair.join("=")).join("&") : "";
     };
     const read = () => {
-      const given = Object.fromEntries((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
-      const found = rules.filter(([key]) => key in given).map(([key, rule]) => [key, settingFrom(given[key], rule)])
+      const given = new Map((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
+      const found = rules.filter(([key]) => given.has(key)).map(([key, rule]) => [key, settingFrom(given.get(key) ?? "", rule)])
         .filter(([, value]) => value !== undefined);
       return Object.fromEntries(found);
     };

@@ -8,7 +8,13 @@ const powers = (low, high) => {
 
 const raised = (k) => [...`${k}`].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
 
-const power = (x) => (x < 0 ? `−${power(-x)}` : x === 0 || (x >= 0.001 && x <= 10000) ? digits(x) : `10${raised(Math.round(Math.log10(x)))}`);
+// A number as it is; with a power of ten, and three digits, if it is large or small.
+function power(x) {
+  if (x < 0) return `−${power(-x)}`;
+  if (x === 0 || (x >= 0.001 && x <= 10000)) return digits(x);
+  const [digit, exponent] = x.toExponential(2).split("e").map(Number);
+  return `${digit === 1 ? "" : `${digit}·`}10${raised(exponent)}`;
+}
 
 // Three digits, or whole where the number is large; two and a power of ten where it is small.
 function brief(x, more = 0) {
@@ -25,7 +31,9 @@ const bent = (bend) => (x) => Math.sign(x) * Math.log1p(Math.abs(x) / bend);
 function axes(picture, width, height, x, y) {
   picture.replaceChildren();
   picture.setAttribute("height", height);
-  const [left, right, top, bottom] = [46, width - 12, 20, height - 34];
+  const labels = (y.ticks ?? powers(y.from, y.to)).map((value) => [value, power(value)]);
+  const left = Math.max(46, ...labels.map(([, text]) => 10 + 6 * text.length));
+  const [right, top, bottom] = [width - 12, 20, height - 34];
   const part = ({ from, to, log, bend }, value) => {
     const [low, here, high] = [from, Math.min(Math.max(value, from), to), to]
       .map(log ? Math.log : bend ? bent(bend) : (z) => z);
@@ -33,9 +41,9 @@ function axes(picture, width, height, x, y) {
   };
   const at = (value) => left + (right - left) * part(x, value);
   const up = (value) => bottom - (bottom - top) * part(y, value);
-  (y.ticks ?? powers(y.from, y.to)).forEach((value) => {
+  labels.forEach(([value, text]) => {
     svg("line", { x1: left, x2: right, y1: up(value), y2: up(value), class: "pu-live-grid" }, picture);
-    svg("text", { x: left - 6, y: up(value) + 4, "text-anchor": "end", class: "pu-live-faint" }, picture, power(value));
+    svg("text", { x: left - 6, y: up(value) + 4, "text-anchor": "end", class: "pu-live-faint" }, picture, text);
   });
   const marks = x.ticks ?? powers(x.from, x.to);
   const every = Math.ceil(marks.length / ((right - left) / 48));

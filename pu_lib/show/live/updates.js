@@ -158,8 +158,8 @@ const chanceOf = (name, state) => (name === "pg-es" ? escortChance(state) : poli
 // Positive, zero or negative as pi(a_1) - 1/2 is.
 const ahead = (state) => state[0] - state[1];
 
-// An escort parameter that is exactly zero stays zero: its policy no longer moves.
-const stuck = (state) => state.includes(-Infinity);
+// A state that a step leaves as it is stays for ever, as an escort parameter that is exactly zero.
+const stuck = (state, next) => state.every((x, a) => x === next[a]);
 
 // pi(a_1) along n updates out and as many home as it takes until pi(a_1) <= 1/2, and their number:
 // `count`, which is Infinity where no number does.
@@ -173,8 +173,9 @@ export function race(name, n, eta, schedule = "constant") {
   }
   const home = [chance()];
   while (ahead(state) > 0) {
-    if (stuck(state)) return { out, home, count: Infinity };
-    state = walk(name, state, BACKWARD, weightAt(eta, schedule, n + home.length));
+    const next = walk(name, state, BACKWARD, weightAt(eta, schedule, n + home.length));
+    if (stuck(state, next)) return { out, home, count: Infinity };
+    state = next;
     home.push(chance());
   }
   return { out, home, count: home.length - 1 };
@@ -220,8 +221,10 @@ export function dominoPaths(name, states, eta) {
     }
     let state = furthest;
     const path = [chance(state)];
-    while (ahead(state) >= 0 && !stuck(state)) {
-      state = walk(name, state, BACKWARD, eta);
+    while (ahead(state) >= 0) {
+      const next = walk(name, state, BACKWARD, eta);
+      if (stuck(state, next)) break;
+      state = next;
       path.push(chance(state));
     }
     home.unshift(path);

@@ -20,6 +20,9 @@ const MOST_STATES = 150;
 const MOST_ACTIONS = 8;
 const MOST_STEPS = 5000;
 const ENDS = "GT";
+const MOST_DISCOUNT = 0.999999; // nearer to 1, rounding can change a value by more than a reward
+const MOST_VALUE = 1e150; // as in pu_lib/mdp.py: the product of two values is below the largest float
+const CLOSE = 1e-9; // values that differ by a smaller share of the sums of their terms are equal
 
 export const emptyRun = () => ({
   updates: ["pg-sm", "mce"], eta: 1, share: 0.9, from: null, steps: 200, changes: [],
@@ -90,22 +93,29 @@ function graphMdp({ moves, pays, initial, terminal, discount }) {
 // A name in a message.
 const briefName = (name) => (name.length > 30 ? `${name.slice(0, 29)}…` : name);
 
+// What is wrong with the size of rewards, in a sentence, or nothing.
+function sizeFault(rewards, discount) {
+  const most = Math.max(0, ...rewards.map(Math.abs));
+  return most > MOST_VALUE * (1 - discount)
+    ? `Rewards up to ${Number(most.toPrecision(6))} with the discount ${discount} make values beyond ${MOST_VALUE}. Measure them in a larger unit.` : "";
+}
+
 // What is wrong with a world, in a sentence; nothing if it can be run.
 export function fault(world) {
   const { discount } = world;
   const number = Number.isFinite;
-  if (!(discount >= 0 && discount < 1)) return `The discount is ${discount}; it must be at least 0 and below 1.`;
+  if (!(discount >= 0 && discount <= MOST_DISCOUNT)) return `The discount is ${discount}; the page computes from 0 to ${MOST_DISCOUNT}.`;
   if (world.kind === "grid") {
     const { rows, pays, slip } = world;
     const width = rows[0].length;
     if (width < 1 || rows.some((row) => row.length !== width)) return "The rows of the grid have different lengths.";
     if (Math.max(rows.length, width) > MOST_SIDE) return `The grid has ${rows.length} rows and ${width} columns; at most ${MOST_SIDE} of each can be drawn.`;
-    const unknown = [...rows.join("")].find((kind) => !(kind in KINDS));
+    const unknown = [...rows.join("")].find((kind) => !Object.hasOwn(KINDS, kind));
     if (unknown) return `The grid has a cell “${unknown}”; cells are ${Object.keys(KINDS).join(" ")}.`;
     if (!(slip >= 0 && slip <= 1)) return `The slip is ${slip}; it must be between 0 and 1.`;
     if (pays.length !== rows.length * width || !pays.every(number)) return "A reward belongs to no cell of the grid, or is no number.";
     if (!/[.S]/.test(rows.join(""))) return "The grid has no open cell to start from. Make a cell empty.";
-    return "";
+    return sizeFault(pays, discount);
   }
   const { moves, pays, initial, terminal, states, actions } = world;
   const n = moves.length;
@@ -115,7 +125,8 @@ export function fault(world) {
   const twice = (names) => names.find((name, i) => names.indexOf(name) !== i);
   const same = twice(states) ?? twice(actions);
   if (same !== undefined) return `Two states or two actions are called “${briefName(same)}”.`;
-  const off = (chances) => !chances.every((x) => x >= 0) || Math.abs(sum(chances) - 1) > 1e-9;
+  const tolerance = Math.max(Math.min(1e-9, 1e-6 * (1 - discount)), n * Number.EPSILON); // as in pu_lib/mdp.py
+  const off = (chances) => !chances.every((x) => x >= 0) || Math.abs(sum(chances) - 1) > tolerance;
   for (let s = 0; s < n; s += 1) {
     for (let a = 0; a < actions.length; a += 1) {
       const [pairs, where] = [moves[s]?.[a], `${briefName(actions[a])} in ${briefName(states[s])}`];
@@ -123,11 +134,11 @@ export function fault(world) {
       if (terminal[s]) continue;
       if (!pairs || !pairs.every(([next]) => isState(next))) return `${where} leads to a state that does not exist.`;
       if (pairs.some(([, chance]) => chance < 0)) return `A probability of ${where} is negative.`;
-      if (off(pairs.map(([, chance]) => chance))) return `The probabilities of ${where} sum to ${Number(sum(pairs.map(([, x]) => x)).toPrecision(6))}, not to 1.`;
+      if (off(pairs.map(([, chance]) => chance))) return `The probabilities of ${where} sum to ${Number(sum(pairs.map(([, x]) => x)).toPrecision(12))}, not to 1.`;
     }
   }
   if (initial.length !== n || off(initial)) return "The probabilities of the first state do not sum to 1. Mark a start.";
-  return "";
+  return sizeFault(pays.flat(), discount);
 }
 
 // The finite process of a world, in the form of evaluate(). Raises what is wrong with the world.
@@ -138,14 +149,15 @@ export function mdpOf(world) {
 }
 
 // Optimal values by policy iteration, as in pu_lib.FiniteMDP.optimal, with the performance of the
-// uniform policy.
+// uniform policy. `terms` and `scale` are what the values and the performances would be if no rewards
+// cancelled: rounding is small next to these, in any unit of reward.
 export function optimum(mdp) {
   const { rewards } = mdp;
-  const performance = (evaluation) => evaluation.performance;
+  const always = (actions) => rewards.map((row, s) => row.map((_, a) => (a === actions[s] ? 1 : 0)));
   let actions = rewards.map(greedy);
   let found = null;
   for (let more = true, round = 0; more && round < 1000; round += 1) {
-    found = evaluate(mdp, rewards.map((row, s) => row.map((_, a) => (a === actions[s] ? 1 : 0))));
+    found = evaluate(mdp, always(actions));
     const { q } = found;
     const own = actions;
     actions = q.map((row, s) => {
@@ -154,8 +166,13 @@ export function optimum(mdp) {
     });
     more = actions.some((action, s) => action !== own[s]);
   }
-  const uniform = performance(evaluate(mdp, rewards.map((row) => row.map(() => 1 / row.length))));
-  return { v: found.v, q: found.q, performance: performance(found), uniform };
+  const even = rewards.map((row) => row.map(() => 1 / row.length));
+  const unsigned = { ...mdp, rewards: rewards.map((row) => row.map(Math.abs)) };
+  const terms = evaluate(unsigned, always(actions));
+  return {
+    v: found.v, q: found.q, performance: found.performance, uniform: evaluate(mdp, even).performance,
+    terms: terms.q.map((row) => Math.max(...row)), scale: Math.max(terms.performance, evaluate(unsigned, even).performance),
+  };
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -226,7 +243,7 @@ export function lane(name, stages, run) {
 // Where a performance lies between that of the uniform policy, 0, and the optimum, 1.
 export function normalised(best, performance) {
   const gap = best.performance - best.uniform;
-  return gap > 1e-12 * Math.abs(best.performance) ? (performance - best.uniform) / gap : 1;
+  return gap <= CLOSE * best.scale ? 1 : (performance - best.uniform) / gap;
 }
 
 // What recovery() has found so far for the path of a lane in a stage, so that each step is looked at once.
@@ -237,9 +254,9 @@ function recoveryOf(path, stage) {
   const found = recoveries.get(path);
   if (!found.has(stage)) {
     const { from, mdp, best } = stage;
-    const among = best.q.map((row) => {
-      const top = Math.max(...row);
-      return row.map((value) => value >= top - 1e-9 * Math.max(1, Math.abs(top)));
+    const among = best.q.map((row, s) => {
+      const least = Math.max(...row) - CLOSE * best.terms[s];
+      return row.map((value) => value >= least);
     });
     found.set(stage, { next: from, among, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)) });
   }
@@ -354,7 +371,7 @@ const policyFrom = (text) => {
 
 // The settings in such a text. Raises an error that says what is wrong.
 export function readWorld(text) {
-  const given = Object.fromEntries(text.replace(/^#/, "").split("&").map((part) => {
+  const given = new Map(text.replace(/^#/, "").split("&").map((part) => {
     const at = part.indexOf("=");
     return [part.slice(0, at), part.slice(at + 1)];
   }));
@@ -365,24 +382,24 @@ export function readWorld(text) {
       throw new Error(`The address has a broken % sign in “${part.slice(0, 40)}”.`);
     }
   };
-  const words = (key) => decoded((given[key] ?? "").replaceAll("+", " "));
-  const plain = (key) => decoded(given[key] ?? "");
+  const words = (key) => decoded((given.get(key) ?? "").replaceAll("+", " "));
+  const plain = (key) => decoded(given.get(key) ?? "");
   const list = (key) => plain(key).split(",").filter(Boolean);
-  const number = (key, usual) => (key in given ? decimal(plain(key)) : usual);
+  const number = (key, usual) => (given.has(key) ? decimal(plain(key)) : usual);
   const named = (key, length, usual) => {
-    const names = key in given ? given[key].split(",").map((name) => decoded(name.replaceAll("+", " "))) : [];
+    const names = given.has(key) ? given.get(key).split(",").map((name) => decoded(name.replaceAll("+", " "))) : [];
     return Array.from({ length }, (_, i) => names[i] || usual(i));
   };
-  if (given.world !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
+  if (given.get("world") !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
   const common = { name: words("name"), discount: number("discount", 0.95) };
   let world = null;
-  if ("grid" in given) {
+  if (given.has("grid")) {
     const rows = plain("grid").split("/");
     world = {
       kind: "grid", ...common, rows, slip: number("slip", 0),
       pays: filled(rows.join("").length, pairsOf(plain("pay")), "reward"),
     };
-  } else if ("graph" in given) {
+  } else if (given.has("graph")) {
     const [n, width] = plain("graph").split("*").map(decimal);
     if (!([n, width].every(Number.isInteger) && n >= 1 && n <= MOST_STATES && width >= 2 && width <= MOST_ACTIONS)) {
       throw new Error(`The address has the graph “${plain("graph")}”, of states and actions; the page computes up to ${MOST_STATES} states and 2 to ${MOST_ACTIONS} actions.`);
@@ -401,9 +418,9 @@ export function readWorld(text) {
   } else throw new Error("The address has neither a grid nor a graph.");
   const usual = emptyRun();
   const run = {
-    updates: "run" in given ? list("run") : usual.updates,
+    updates: given.has("run") ? list("run") : usual.updates,
     eta: number("eta", usual.eta), share: number("share", usual.share), steps: number("steps", usual.steps),
-    from: "from" in given ? policyFrom(plain("from")) : null,
+    from: given.has("from") ? policyFrom(plain("from")) : null,
     changes: list("then").map((part) => part.split("*").map(decimal)),
   };
   const t = number("t", 0);
@@ -431,7 +448,8 @@ function runFault(world, { updates, eta, share, steps, from, changes }) {
   }
   const wrong = changes.some(([t, place, reward], i) => !(Number.isInteger(t) && t >= 1 && t <= steps && t >= (changes[i - 1]?.[0] ?? 1)
     && Number.isInteger(place) && place >= 0 && place < places && Number.isFinite(reward)));
-  return wrong ? "A change of a reward needs a step of the run, in order, a place and a number." : "";
+  return wrong ? "A change of a reward needs a step of the run, in order, a place and a number."
+    : sizeFault(changes.map(([, , reward]) => reward), world.discount);
 }
 
 // ---------------------------------------------------------------------------------------------

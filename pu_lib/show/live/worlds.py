@@ -5,12 +5,12 @@ from __future__ import annotations
 import traitlets
 
 from pu_lib.domains import chain, cliff, random_mdp
-from pu_lib.show.live.base import Live, module, numbered
+from pu_lib.show.live.base import COMPUTED, Live, module, numbered
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["PRESETS", "BuildWorld"]
 
-_ALL = ",".join(UPDATES)
+_ALL = ",".join(COMPUTED)
 _WHY = "The+steps+of+DI+keep+their+length+as+a+choice+gets+certain,+and+those+of+the+others+shrink."
 _WELL = ",".join(map(repr, softmax([1.0, 3.0, 5.0]).tolist()))
 
