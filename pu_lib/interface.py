@@ -64,6 +64,10 @@ class Update(ABC):
     copies of float arrays that have been checked. Users call `policy`, `parameters` and `step`,
     which check their arguments and call the hooks.
 
+    An update has no memory: the same parameters, values and weight, and the same state of the
+    random generator, give the same result. Compiled loops and the comparison of a kernel with
+    `advance` rely on this.
+
     Attributes
     ----------
     name : str

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import pu_lib
+from pu_lib import kernels
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.engine import rows
+from pu_lib.engine.comparing import require_kernel
 from pu_lib.experiments import jekyll_hyde
 from pu_lib.experiments.cells import read_process
 from pu_lib.experiments.options import PAPER, SCHEMES
@@ -19,9 +21,12 @@ from pu_lib.updates import (
     EscortPolicyGradient,
     NaturalPolicyGradient,
     Update,
+    as_update,
     make_update,
     softmax,
 )
+
+RULES = [f"{name} ties={rule}" for name in ("ce", "mce", "sce") for rule in ("random", "leave")]
 
 
 def right(theta, pi, q, best, weight, n_actions):
@@ -106,6 +111,65 @@ def test_wrong_kernels_are_rejected_before_they_are_compiled(kernel, sentence, m
 def test_right_kernel_runs_although_it_shifts_all_parameters():
     ours, library = ran(made(right), 2), ran(make_update("npg"), 2)
     assert (ours.steps, ours.censored) == (library.steps, library.censored)
+
+
+def next_action(theta, pi, q, best, weight, n_actions):
+    """Write outside the row if the last action is the best."""
+    theta[best] += weight
+    theta[best + 1] -= weight
+
+
+def next_hook(self, theta, q, weight, rng):
+    ones = np.eye(theta.shape[-1])
+    best = q.argmax(axis=-1)
+    return theta + weight * (ones[best] - ones[(best + 1) % len(ones)])
+
+
+def splitting(self, theta, q, weight, rng):
+    """The step of CE, with the sum divided among tied actions."""
+    best = q == q.max(axis=-1, keepdims=True)
+    return theta + weight * (best / best.sum(axis=-1, keepdims=True) - softmax(theta))
+
+
+def capped(theta, pi, q, best, weight, n_actions):
+    kernels.npg(theta, pi, q, best, min(weight, 50.0), n_actions)
+
+
+def clipped(theta, pi, q, best, weight, n_actions):
+    kernels.npg(theta, pi, q, best, weight, n_actions)
+    for a in range(n_actions):
+        theta[a] = min(max(theta[a], -1e5), 1e5)
+
+
+@pytest.mark.parametrize("n_actions", [*range(2, 18), 29, 40])
+@pytest.mark.parametrize(
+    ("update", "sentence"),
+    [
+        (made(next_action, advance=next_hook), "index outside its row"),
+        (made(kernels.ce, CrossEntropy, advance=splitting), "differs from its advance"),
+        (made(capped), r"differs from its advance: .* and weight 1000 they give"),
+        (made(clipped), "differs from its advance"),
+    ],
+    ids=["next", "splits ties", "caps weights", "clips parameters"],
+)
+def test_slips_in_rare_cases_are_found_for_every_number_of_actions(update, sentence, n_actions):
+    with pytest.raises(ValueError, match=sentence.replace(".*", r"[\s\S]*")):
+        require_kernel(update, n_actions)
+
+
+@pytest.mark.parametrize("n_actions", [2, 3, 5, 9, 16, 40])
+@pytest.mark.parametrize("name", [*pu_lib.UPDATES, "pg-es factor=drop", *RULES])
+def test_kernels_of_the_library_pass_for_every_number_of_actions(name, n_actions):
+    update = as_update(name)
+    hooks = {name: getattr(type(update), name) for name in ("to_policy", "to_parameters")}
+    own = {"kernel": property(lambda self: update.kernel), **hooks}
+    require_kernel(type("Own", (type(update),), own)(**update.options), n_actions)
+
+
+def test_kernel_that_writes_beyond_the_last_state_is_noticed_after_the_run(monkeypatch):
+    monkeypatch.setattr(jekyll_hyde, "require_kernel", lambda update, n_actions: None)
+    with pytest.raises(ValueError, match="kernel of own writes outside its row"):
+        ran(made(next_row))
 
 
 @pytest.mark.parametrize("base", [CrossEntropy, Direct, EscortPolicyGradient])
