@@ -29,6 +29,7 @@ __all__ = [
     "renamed",
     "require_distributions",
     "safe_repr",
+    "underflow_to_zero",
 ]
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,12 @@ Seed = int | np.random.Generator | None
 P = ParamSpec("P")
 R = TypeVar("R")
 
+underflow_to_zero = np.errstate(under="ignore")
+"""Decorator of functions in which probabilities and small products may underflow to 0.
+
+NumPy ignores underflow by default, and then these functions do not emit other floating-point
+errors either. Without the decorator, they would raise after ``np.seterr(all="raise")``.
+"""
 
 # The kinds of dtype that are not numbers, as error messages call them.
 _KINDS = {

@@ -11,7 +11,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, Seed, as_float, as_float_array, as_generator, first_index, renamed
+from pu_lib.arrays import (
+    Floats,
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    first_index,
+    renamed,
+    underflow_to_zero,
+)
 
 __all__ = [
     "Ties",
@@ -34,6 +43,7 @@ Mask = NDArray[np.bool_]
 _BLOCK = 4_000_000  # numbers in a block of differences, 32 MB
 
 
+@underflow_to_zero
 def softmax(theta: ArrayLike) -> Floats:
     r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4) of each row.
 
@@ -54,6 +64,7 @@ def unchecked_softmax(theta: Floats) -> Floats:
     return np.asarray(weights / np.add.reduce(weights, axis=-1, keepdims=True))
 
 
+@underflow_to_zero
 def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1) of each row.
 
@@ -84,6 +95,7 @@ def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
     return np.asarray(powers / total), scale, total
 
 
+@underflow_to_zero
 def project_simplex(x: ArrayLike) -> Floats:
     r"""Return the Euclidean projection of each row on the probability simplex.
 
@@ -118,6 +130,7 @@ def unchecked_projection(points: Floats) -> Floats:
 # Quantities shared by the updates
 
 
+@underflow_to_zero
 def advantage(pi: Floats, q: Floats) -> Floats:
     r"""Return the advantages :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`.
 

@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Seed, as_float, as_float_array, as_generator, as_int, renamed
+from pu_lib.arrays import (
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    as_int,
+    renamed,
+    underflow_to_zero,
+)
 from pu_lib.domains import ProcessLike, as_process
 from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import Evaluation, FiniteMDP
@@ -130,6 +138,7 @@ def mixture(share: float) -> Weighting:
     return lambda _, evaluation: share * evaluation.occupancy + (1.0 - share)
 
 
+@underflow_to_zero
 @renamed(mdp="process", eta="step_size", rng="seed")
 def run(
     process: ProcessLike,
@@ -316,11 +325,12 @@ def _initial_theta(
         warnings.warn(
             f"theta0: every row is a distribution, but theta0 has parameters of {update.name}, "
             "whose policy is another one. To start from a policy, use policy0.",
-            stacklevel=4,
+            stacklevel=5,
         )
     return theta
 
 
+@underflow_to_zero
 @renamed(weights="weight", rng="seed")
 def follow(
     update: str | Update,

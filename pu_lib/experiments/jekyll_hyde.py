@@ -41,7 +41,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_int, require_distributions
+from pu_lib.arrays import as_int, require_distributions, underflow_to_zero
 from pu_lib.engine import loop
 from pu_lib.engine.comparing import require_kernel
 from pu_lib.engine.compiling import code_digest
@@ -196,6 +196,7 @@ class RunBuffers:
         return loop.Arrays(*(getattr(self, name) for name in loop.Arrays._fields))
 
 
+@underflow_to_zero
 def simulate(
     problem: Problem,
     update: str | Update,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.arrays import as_float, as_int, renamed, underflow_to_zero
 from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -226,6 +226,7 @@ class Race(Sequence[RaceEntry]):
         return "\n".join([*lines, *self.notes])
 
 
+@underflow_to_zero
 @renamed(rates="step_sizes", preset="options")
 def race(
     process: ProcessLike,
@@ -350,6 +351,7 @@ def _summary(cell: Cell, measured: Measured) -> Summary:
     return summarise(measured["steps"], measured["censored"], horizon=cell.max_steps)
 
 
+@underflow_to_zero
 def _run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk, in the compiled loop if the update has a kernel."""
     cell, steps, censored, memory = chunk.cell, [], [], RunBuffers()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.arrays import as_float, as_int, renamed, underflow_to_zero
 from pu_lib.domains import Domain, ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -75,6 +75,7 @@ _local = threading.local()
 # What to run
 
 
+@underflow_to_zero
 @renamed(rates="step_sizes", preset="options")
 def grid(
     process: ProcessLike,
@@ -274,6 +275,7 @@ def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
         )
 
 
+@underflow_to_zero
 def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk and return their measured columns.
 
