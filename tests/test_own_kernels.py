@@ -222,6 +222,17 @@ def test_kernels_made_by_a_closure_are_compiled_once():
     assert ran(Scaled(1.0), 2, 0.5) == ran(Scaled(0.5), 2, 1.0)
 
 
+def test_more_than_some_hundred_actions_are_refused_by_compiled_runs_only(tmp_path):
+    sentence = "n_actions: the compiled loop has at most 256 actions, got 257; use the exact values"
+    setting = {"step_sizes": [1.0], "runs": 1, "max_steps": 10}
+    with pytest.raises(ValueError, match=sentence):
+        pu_lib.race(process(257), updates=["ce"], **setting)
+    with pytest.raises(ValueError, match=sentence):
+        pu_lib.sweep(process(257), tmp_path, updates=["ce"], **setting)
+    assert pu_lib.run(process(257), "ce", 2).performance[-1] > 0.0
+    assert len(pu_lib.race(process(257), updates=[made(None)], **setting)) == 1
+
+
 # Parameters that leave the range of floats
 
 

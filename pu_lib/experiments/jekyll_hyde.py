@@ -69,6 +69,7 @@ __all__ = [
 ]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations, by `Problem.acyclic`
+_MOST_ACTIONS = 256  # loops over actions are unrolled; more would take minutes to compile
 _GUARD = 0.6180339887498949  # in the rows before and after those that a kernel may change
 # The loop reads these options only if one of them differs from the paper's.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
@@ -313,6 +314,11 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
         )
     if policy is None or policy not in known:
         raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
+    if problem.n_actions > _MOST_ACTIONS:
+        raise ValueError(
+            f"n_actions: the compiled loop has at most {_MOST_ACTIONS} actions, got "
+            f"{problem.n_actions}; use the exact values of `run`, or an update without a kernel."
+        )
     require_kernel(update, problem.n_actions)
     return loop.StaticArgs(
         actions=(0,) * problem.n_actions,
