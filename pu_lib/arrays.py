@@ -8,6 +8,7 @@ instead.
 from __future__ import annotations
 
 import operator
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
@@ -29,6 +30,7 @@ __all__ = [
     "renamed",
     "require_distributions",
     "safe_repr",
+    "underflow_to_zero",
 ]
 
 Floats = NDArray[np.float64]
@@ -36,6 +38,12 @@ Seed = int | np.random.Generator | None
 P = ParamSpec("P")
 R = TypeVar("R")
 
+underflow_to_zero = np.errstate(under="ignore")
+"""Decorator of functions in which probabilities and small products may underflow to 0.
+
+NumPy ignores underflow by default, and then these functions do not emit other floating-point
+errors either. Without the decorator, they would raise after ``np.seterr(all="raise")``.
+"""
 
 # The kinds of dtype that are not numbers, as error messages call them.
 _KINDS = {
@@ -141,8 +149,8 @@ def as_generator(seed: Seed) -> np.random.Generator:
     """Return the random generator of a seed.
 
     The generator of an integer is ``np.random.default_rng(seed)``, and a generator is returned
-    unchanged. The generator of None is the same at every call and is seeded by the operating
-    system. Any other seed raises a `ValueError`.
+    unchanged. The generator of None is the same at every call in a process and is seeded by the
+    operating system. Any other seed raises a `ValueError`.
     """
     if seed is None:
         return _unseeded()
@@ -161,6 +169,11 @@ def as_generator(seed: Seed) -> np.random.Generator:
 def _unseeded() -> np.random.Generator:
     """Return the generator that is used if no seed is given."""
     return np.random.default_rng()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    # Otherwise all children would draw the numbers that the parent draws next.
+    os.register_at_fork(after_in_child=_unseeded.cache_clear)
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -22,6 +22,7 @@ from pu_lib.arrays import (
     first_index,
     renamed,
     require_distributions,
+    underflow_to_zero,
 )
 from pu_lib.kernels import Kernel
 from pu_lib.parametrizations import as_rows, as_weights
@@ -63,6 +64,10 @@ class Update(ABC):
     A subclass defines three hooks, `to_policy`, `to_parameters` and `advance`. The hooks receive
     copies of float arrays that have been checked. Users call `policy`, `parameters` and `step`,
     which check their arguments and call the hooks.
+
+    An update has no memory: the same parameters, values and weight, and the same state of the
+    random generator, give the same result. Compiled loops and the comparison of a kernel with
+    `advance` rely on this.
 
     Attributes
     ----------
@@ -180,6 +185,7 @@ class Update(ABC):
         """The options of this update with their values, as keyword arguments of `make_update`."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
+    @underflow_to_zero
     def policy(self, theta: ArrayLike) -> Floats:
         """Return the policy of parameters `theta`.
 
@@ -204,6 +210,7 @@ class Update(ABC):
         require_distributions(f"update {self.name}", policy)
         return policy
 
+    @underflow_to_zero
     def parameters(self, pi: ArrayLike) -> Floats:
         r"""Return parameters of the policy `pi`; the method is a right inverse of `policy`.
 
@@ -230,6 +237,7 @@ class Update(ABC):
         require_distributions("pi", pi)
         return self._call_hook(self.to_parameters, pi)
 
+    @underflow_to_zero
     @renamed(eta="weight", rng="seed")
     def step(
         self, theta: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0, seed: Seed = None
@@ -338,6 +346,7 @@ class Update(ABC):
             )
         return np.full((n_states, n_actions), self.uniform(n_actions))
 
+    @underflow_to_zero
     def uniform(self, n_actions: int) -> float:
         """Return the value of all parameters that gives the uniform policy.
 

@@ -36,7 +36,14 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array, as_int
+from pu_lib.arrays import (
+    Floats,
+    as_bool_array,
+    as_float,
+    as_float_array,
+    as_int,
+    underflow_to_zero,
+)
 from pu_lib.files import replacing
 from pu_lib.world import read_json, to_text
 
@@ -92,6 +99,7 @@ class Evaluation:
     _occupancy: Callable[[], Floats] = field(repr=False)
 
     @cached_property
+    @underflow_to_zero
     def occupancy(self) -> Floats:
         """Expected discounted number of visits to each state; shape (n_states,).
 
@@ -190,6 +198,7 @@ class FiniteMDP:
     10.0
     """
 
+    @underflow_to_zero
     def __init__(
         self,
         transitions: ArrayLike | scipy.sparse.spmatrix | scipy.sparse.sparray,
@@ -572,6 +581,7 @@ class FiniteMDP:
 
     # Values
 
+    @underflow_to_zero
     def evaluate(self, pi: ArrayLike) -> Evaluation:
         """Return the exact values, performance and occupancy of a policy.
 
@@ -622,6 +632,7 @@ class FiniteMDP:
         method = f"by {method}, to {roundings:.1f} roundings of the terms of each state"
         return v, partial(_sparse_visits, chain, self.initial, self.discount), method
 
+    @underflow_to_zero
     def backup(self, v: ArrayLike) -> Floats:
         r"""Return :math:`q(s,a) = r(s,a) + \gamma\sum_{s'}p(s'|s,a)v(s')`.
 
@@ -646,6 +657,7 @@ class FiniteMDP:
         ahead = np.asarray(self._matrix.dot(v)).reshape(self.n_states, self.n_actions)
         return np.asarray(self.rewards + self.discount * ahead)
 
+    @underflow_to_zero
     def performance(self, pi: ArrayLike) -> float:
         r"""Return the expected discounted return of a policy (paper, eq. 1).
 
@@ -666,6 +678,7 @@ class FiniteMDP:
         """The performance of the uniform policy."""
         return self.performance(np.full((self.n_states, self.n_actions), 1.0 / self.n_actions))
 
+    @underflow_to_zero
     def normalised_performance(self, pi: ArrayLike, baseline: float | None = None) -> float:
         r"""Return :math:`(\mathcal J(\pi)-\mathcal J_b)/(\mathcal J_\star-\mathcal J_b)`.
 
@@ -697,6 +710,7 @@ class FiniteMDP:
             raise ValueError(f"baseline: expected less than the optimal performance, got {low}.")
         return (performance - low) / gap
 
+    @underflow_to_zero
     def optimal(self, max_iterations: int | None = None) -> Optimum:
         """Compute optimal values and an optimal policy by policy iteration.
 

@@ -11,7 +11,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Floats, Seed, as_float, as_float_array, as_generator, first_index, renamed
+from pu_lib.arrays import (
+    Floats,
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    first_index,
+    renamed,
+    underflow_to_zero,
+)
 
 __all__ = [
     "Ties",
@@ -32,8 +41,10 @@ __all__ = [
 Ties = Literal["first", "random", "leave"]
 Mask = NDArray[np.bool_]
 _BLOCK = 4_000_000  # numbers in a block of differences, 32 MB
+_MOST_COMPARED = 4000  # actions of which all pairs are compared, in some 0.1 s
 
 
+@underflow_to_zero
 def softmax(theta: ArrayLike) -> Floats:
     r"""Return :math:`\pi(a) = e^{\theta_a} / \sum_{a'} e^{\theta_{a'}}` (paper, eq. 4) of each row.
 
@@ -54,6 +65,7 @@ def unchecked_softmax(theta: Floats) -> Floats:
     return np.asarray(weights / np.add.reduce(weights, axis=-1, keepdims=True))
 
 
+@underflow_to_zero
 def escort(theta: ArrayLike, p: float = 2.0) -> Floats:
     r"""Return :math:`\pi(a) = |\theta_a|^p / \|\theta\|_p^p` (paper, section 2.1) of each row.
 
@@ -84,6 +96,7 @@ def scaled_escort(theta: Floats, p: float) -> tuple[Floats, Floats, Floats]:
     return np.asarray(powers / total), scale, total
 
 
+@underflow_to_zero
 def project_simplex(x: ArrayLike) -> Floats:
     r"""Return the Euclidean projection of each row on the probability simplex.
 
@@ -118,12 +131,16 @@ def unchecked_projection(points: Floats) -> Floats:
 # Quantities shared by the updates
 
 
+@underflow_to_zero
 def advantage(pi: Floats, q: Floats) -> Floats:
     r"""Return the advantages :math:`\mathrm{adv}(a) = q(a) - \sum_b \pi(b) q(b)`.
 
     The advantages are computed as :math:`\sum_b \pi(b)\,(q(a) - q(b))`, which avoids cancellation
-    when the policy is nearly deterministic.
+    when the policy is nearly deterministic. The time is quadratic in the number of actions; if
+    there are more than 4000, sorting gives the same sums without all differences.
     """
+    if pi.shape[-1] > _MOST_COMPARED:
+        return _advantage_by_sorting(pi, q)
     n_actions, size = pi.shape[-1], max(pi.size, q.size, 1)
     block = max(1, _BLOCK // size)  # the differences of all actions at once are quadratic in memory
     parts = [
@@ -135,6 +152,26 @@ def advantage(pi: Floats, q: Floats) -> Floats:
         for first in range(0, n_actions, block)
     ]
     return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1))
+
+
+def _advantage_by_sorting(pi: Floats, q: Floats) -> Floats:
+    r"""Return the advantages as differences of two sums of non-negative terms.
+
+    The sum of :math:`\pi(b)\,(q(a) - q(b))` over the actions b with smaller values grows, from one
+    value to the next larger one, by the probability of all smaller values times the gap. The sum
+    over the larger values is computed from the largest one in the same way.
+    """
+    pi, q = np.broadcast_arrays(pi, q)
+    order = q.argsort(axis=-1)
+    shares = np.take_along_axis(pi, order, axis=-1)
+    gaps = np.diff(np.take_along_axis(q, order, axis=-1), axis=-1)
+    result = np.zeros(q.shape)
+    result[..., 1:] = (shares[..., :-1].cumsum(axis=-1) * gaps).cumsum(axis=-1)
+    larger = shares[..., :0:-1].cumsum(axis=-1) * gaps[..., ::-1]
+    result[..., :-1] -= larger.cumsum(axis=-1)[..., ::-1]
+    advantages = np.empty(q.shape)
+    np.put_along_axis(advantages, order, result, axis=-1)
+    return advantages
 
 
 def below_average(theta: Floats, q: Floats) -> Mask:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from tqdm import tqdm
 
-__all__ = ["in_notebook", "in_terminal", "note", "progress_bar"]
+__all__ = ["in_notebook", "in_terminal", "note", "progress_bar", "steps"]
 
 
 def in_terminal() -> bool:
@@ -26,6 +27,11 @@ def progress_bar(total: int, shown: bool | None) -> tqdm[Any]:
     if shown is None:
         shown = in_terminal() or in_notebook()
     return tqdm(total=total, unit="run", disable=not shown, smoothing=0.02)
+
+
+def steps(n: int) -> Iterable[int]:
+    """Return ``range(n)``; terminals show a bar if the loop takes more than two seconds."""
+    return tqdm(range(n), unit="step", delay=2.0, leave=False) if in_terminal() else range(n)
 
 
 def note(line: str) -> None:

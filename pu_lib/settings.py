@@ -14,7 +14,19 @@ from typing import Any
 
 from pu_lib.arrays import safe_repr
 
-__all__ = ["did_you_mean", "find_name", "read_settings", "write_settings"]
+__all__ = ["as_list", "did_you_mean", "find_name", "read_settings", "write_settings"]
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return values as a list; a text, or a value that is no collection, is a list of one.
+
+    Examples
+    --------
+    >>> as_list("ce"), as_list(1.0), as_list(["ce", "mce"])
+    (['ce'], [1.0], ['ce', 'mce'])
+    """
+    is_one = isinstance(values, str) or not isinstance(values, Iterable)
+    return [values] if is_one else list(values)
 
 
 def find_name(

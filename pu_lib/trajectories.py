@@ -22,10 +22,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pu_lib.arrays import Seed, as_float, as_float_array, as_generator, as_int, renamed
+from pu_lib.arrays import (
+    Seed,
+    as_float,
+    as_float_array,
+    as_generator,
+    as_int,
+    renamed,
+    underflow_to_zero,
+)
 from pu_lib.domains import ProcessLike, as_process
 from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import Evaluation, FiniteMDP
+from pu_lib.progress import steps
 from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
 
@@ -130,6 +139,7 @@ def mixture(share: float) -> Weighting:
     return lambda _, evaluation: share * evaluation.occupancy + (1.0 - share)
 
 
+@underflow_to_zero
 @renamed(mdp="process", eta="step_size", rng="seed")
 def run(
     process: ProcessLike,
@@ -202,7 +212,7 @@ def run(
     thetas, policies, qs = np.empty(shape), np.empty(shape), np.empty(shape)
     vs, performances, weights = np.empty(shape[:2]), np.empty(n_steps + 1), np.zeros(shape[:2])
     with np.errstate(over="ignore"):  # infinite weights, policies and parameters raise below
-        for t in range(n_steps + 1):
+        for t in steps(n_steps + 1):
             policy = _policy(update, mdp, theta)
             q, v, performance, weight = evaluate(t, policy, t == n_steps)
             thetas[t], policies[t], qs[t], vs[t], performances[t] = theta, policy, q, v, performance
@@ -316,11 +326,12 @@ def _initial_theta(
         warnings.warn(
             f"theta0: every row is a distribution, but theta0 has parameters of {update.name}, "
             "whose policy is another one. To start from a policy, use policy0.",
-            stacklevel=4,
+            stacklevel=5,
         )
     return theta
 
 
+@underflow_to_zero
 @renamed(weights="weight", rng="seed")
 def follow(
     update: str | Update,
@@ -374,24 +385,24 @@ def follow(
     [[0.5, 0.5], [0.55, 0.45], [0.6, 0.4]]
     """
     chosen, rng = as_update(update), as_generator(seed)
-    steps = as_int("n_steps", np.size(weight) if n_steps is None else n_steps, low=0)
+    n = as_int("n_steps", np.size(weight) if n_steps is None else n_steps, low=0)
     values = as_float_array("q", q, axes=1)
     theta = _initial_theta(chosen, theta0, policy0)
     if theta is None:
         theta = chosen.initial(1, values.shape[-1])[0]
     varying = values.ndim > theta.ndim
-    if varying and len(values) != steps:
+    if varying and len(values) != n:
         raise ValueError(
-            f"q: expected the values of {steps} steps, got shape {values.shape}; for a batch of "
+            f"q: expected the values of {n} steps, got shape {values.shape}; for a batch of "
             "states give theta0 as many axes."
         )
-    shape = _step_shape(theta, values[0] if varying else values) if steps else theta.shape
-    _require_memory("n_steps", steps, math.prod(shape), math.prod(shape))
-    weights = _step_sizes("weight", weight, steps)
-    path = np.empty((steps + 1, *shape))
+    shape = _step_shape(theta, values[0] if varying else values) if n else theta.shape
+    _require_memory("n_steps", n, math.prod(shape), math.prod(shape))
+    weights = _step_sizes("weight", weight, n)
+    path = np.empty((n + 1, *shape))
     path[0] = theta
     with np.errstate(over="ignore", invalid="ignore"):  # a step raises if it is not finite
-        for t, w in enumerate(weights):
+        for t, w in zip(steps(n), weights, strict=True):
             # The first step checks shapes and start. Later steps have the same shapes and values
             # that have been checked, so that they need no checks of their own.
             if t == 1 and not varying:

@@ -1,5 +1,6 @@
 """Conversion and validation of numbers and arrays."""
 
+import os
 from collections import deque
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ from pu_lib.arrays import (
     as_bool_array,
     as_float,
     as_float_array,
+    as_generator,
     as_int,
     first_index,
     require_distributions,
@@ -150,3 +152,26 @@ def test_safe_repr_cuts_at_eighty_characters():
     assert safe_repr("x" * 79) == f"'{'x' * 76}..."
     assert safe_repr([np.float64(3.0), np.int64(2)]) == "[3.0, 2]"
     assert safe_repr(10**5000) == "more than four thousand digits"
+
+
+def bytes_of_child() -> bytes:
+    """Return eight bytes that a forked child draws without a seed."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            os.write(writing, as_generator(None).bytes(8))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        return pipe.read()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forked_processes_draw_different_numbers() -> None:
+    as_generator(None)
+    drawn = {bytes_of_child(), bytes_of_child(), as_generator(None).bytes(8)}
+    assert len(drawn) == 3
+    assert {len(each) for each in drawn} == {8}
+    assert as_generator(None) is as_generator(None)

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +45,9 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_program(folder: Path) -> tuple[float, int]:
+def run_program(folder: Path, **variables: str) -> tuple[float, int]:
     """Take a step of PG-SM in a new interpreter; return a parameter and the cache hits."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment = {**os.environ, "PYTHONPATH": str(folder), **variables}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
@@ -97,6 +99,70 @@ def test_concurrent_processes_do_not_mix_cached_code(
     first._save_data(*late[0])
     assert second.load("two") == "the code of two"
     assert first.load("one") in (None, "the code of one")
+
+
+def add_one(x: float) -> float:
+    return x + 1.0
+
+
+def kept_in(folder: Path) -> Any:
+    """Return `add_one` as a function whose compiled code is kept in a folder."""
+    function: Any = compiled(add_one)
+    files = function._cache._cache_file
+    files._cache_path, files._index_path = str(folder), str(folder / files._index_name)
+    return function
+
+
+def hits(folder: Path) -> int:
+    """Call the function anew and return how often its code was found in the folder."""
+    function = kept_in(folder)
+    assert function(1.0) == 2.0
+    return sum(function.stats.cache_hits.values())
+
+
+def flip(place: float, content: bytes) -> bytes:
+    """Change a bit of the byte at a place in [0, 1)."""
+    changed = bytearray(content)
+    changed[int(place * len(content))] ^= 1
+    return bytes(changed)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "cut to 50 bytes": lambda content: content[:50],
+    "cut to 100 bytes": lambda content: content[:100],
+    "last byte missing": lambda content: content[:-1],
+    "junk": lambda content: b"\xb9" * 1000,
+    "zeros at the end": lambda content: content[:200] + bytes(len(content) - 200),
+    **{f"bit at {k}/20": partial(flip, k / 20) for k in range(20)},
+}
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_code_is_compiled_again(damage: str, kind: str, tmp_path: Path) -> None:
+    assert (hits(tmp_path), hits(tmp_path)) == (0, 1)
+    (path,) = tmp_path.glob(f"*.{kind}")
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    assert (hits(tmp_path), hits(tmp_path)) == (0, 1)
+
+
+def test_code_that_cannot_be_saved_stays_in_memory(tmp_path: Path) -> None:
+    function = kept_in(tmp_path / "removed")
+    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR to a folder that you may write to"):
+        assert function(1.0) == 2.0
+    assert function(2.0) == 3.0
+
+
+def test_functions_are_compiled_although_the_jit_is_disabled(copied: Path) -> None:
+    assert run_program(copied, NUMBA_DISABLE_JIT="1") == (0.25, 0)
+    assert run_program(copied, NUMBA_DISABLE_JIT="1") == (0.25, 1)
+    assert run_program(copied) == (0.25, 1)
+
+
+def test_code_of_other_settings_is_not_used(copied: Path) -> None:
+    assert run_program(copied, NUMBA_OPT="0") == (0.25, 0)
+    assert run_program(copied) == (0.25, 0)
 
 
 def test_changed_kernel_is_recompiled(copied: Path) -> None:

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import pu_lib
+from pu_lib import kernels
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.engine import rows
+from pu_lib.engine.comparing import require_kernel
 from pu_lib.experiments import jekyll_hyde
 from pu_lib.experiments.cells import read_process
 from pu_lib.experiments.options import PAPER, SCHEMES
@@ -19,9 +21,12 @@ from pu_lib.updates import (
     EscortPolicyGradient,
     NaturalPolicyGradient,
     Update,
+    as_update,
     make_update,
     softmax,
 )
+
+RULES = [f"{name} ties={rule}" for name in ("ce", "mce", "sce") for rule in ("random", "leave")]
 
 
 def right(theta, pi, q, best, weight, n_actions):
@@ -108,6 +113,65 @@ def test_right_kernel_runs_although_it_shifts_all_parameters():
     assert (ours.steps, ours.censored) == (library.steps, library.censored)
 
 
+def next_action(theta, pi, q, best, weight, n_actions):
+    """Write outside the row if the last action is the best."""
+    theta[best] += weight
+    theta[best + 1] -= weight
+
+
+def next_hook(self, theta, q, weight, rng):
+    ones = np.eye(theta.shape[-1])
+    best = q.argmax(axis=-1)
+    return theta + weight * (ones[best] - ones[(best + 1) % len(ones)])
+
+
+def splitting(self, theta, q, weight, rng):
+    """The step of CE, with the sum divided among tied actions."""
+    best = q == q.max(axis=-1, keepdims=True)
+    return theta + weight * (best / best.sum(axis=-1, keepdims=True) - softmax(theta))
+
+
+def capped(theta, pi, q, best, weight, n_actions):
+    kernels.npg(theta, pi, q, best, min(weight, 50.0), n_actions)
+
+
+def clipped(theta, pi, q, best, weight, n_actions):
+    kernels.npg(theta, pi, q, best, weight, n_actions)
+    for a in range(n_actions):
+        theta[a] = min(max(theta[a], -1e5), 1e5)
+
+
+@pytest.mark.parametrize("n_actions", [*range(2, 18), 29, 40])
+@pytest.mark.parametrize(
+    ("update", "sentence"),
+    [
+        (made(next_action, advance=next_hook), "index outside its row"),
+        (made(kernels.ce, CrossEntropy, advance=splitting), "differs from its advance"),
+        (made(capped), r"differs from its advance: .* and weight 1000 they give"),
+        (made(clipped), "differs from its advance"),
+    ],
+    ids=["next", "splits ties", "caps weights", "clips parameters"],
+)
+def test_slips_in_rare_cases_are_found_for_every_number_of_actions(update, sentence, n_actions):
+    with pytest.raises(ValueError, match=sentence.replace(".*", r"[\s\S]*")):
+        require_kernel(update, n_actions)
+
+
+@pytest.mark.parametrize("n_actions", [2, 3, 5, 9, 16, 40])
+@pytest.mark.parametrize("name", [*pu_lib.UPDATES, "pg-es factor=drop", *RULES])
+def test_kernels_of_the_library_pass_for_every_number_of_actions(name, n_actions):
+    update = as_update(name)
+    hooks = {name: getattr(type(update), name) for name in ("to_policy", "to_parameters")}
+    own = {"kernel": property(lambda self: update.kernel), **hooks}
+    require_kernel(type("Own", (type(update),), own)(**update.options), n_actions)
+
+
+def test_kernel_that_writes_beyond_the_last_state_is_noticed_after_the_run(monkeypatch):
+    monkeypatch.setattr(jekyll_hyde, "require_kernel", lambda update, n_actions: None)
+    with pytest.raises(ValueError, match="kernel of own writes outside its row"):
+        ran(made(next_row))
+
+
 @pytest.mark.parametrize("base", [CrossEntropy, Direct, EscortPolicyGradient])
 def test_kernels_of_the_library_agree_with_their_hooks(base):
     assert ran(made(base().kernel, base)) == ran(base())
@@ -156,6 +220,17 @@ def test_kernels_made_by_a_closure_are_compiled_once():
     assert rows.static_kernel(Scaled(1.0).kernel) == rows.static_kernel(Scaled(1.0).kernel)
     assert rows.static_kernel(Scaled(1.0).kernel) != rows.static_kernel(Scaled(0.5).kernel)
     assert ran(Scaled(1.0), 2, 0.5) == ran(Scaled(0.5), 2, 1.0)
+
+
+def test_more_than_some_hundred_actions_are_refused_by_compiled_runs_only(tmp_path):
+    sentence = "n_actions: the compiled loop has at most 256 actions, got 257; use the exact values"
+    setting = {"step_sizes": [1.0], "runs": 1, "max_steps": 10}
+    with pytest.raises(ValueError, match=sentence):
+        pu_lib.race(process(257), updates=["ce"], **setting)
+    with pytest.raises(ValueError, match=sentence):
+        pu_lib.sweep(process(257), tmp_path, updates=["ce"], **setting)
+    assert pu_lib.run(process(257), "ce", 2).performance[-1] > 0.0
+    assert len(pu_lib.race(process(257), updates=[made(None)], **setting)) == 1
 
 
 # Parameters that leave the range of floats

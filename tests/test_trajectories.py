@@ -355,3 +355,20 @@ def test_records_need_no_more_memory_than_their_arrays():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1.5 * most * (10_000 if most == 16 else 2000) + 100_000
+
+
+def test_long_runs_show_a_bar_in_terminals_only(monkeypatch):
+    shown = []
+
+    def bar(steps, **options):
+        shown.append((len(steps), options["unit"], options["delay"]))
+        return steps
+
+    monkeypatch.setattr("pu_lib.progress.tqdm", bar)
+    quiet = run("chain", "ce", 3), follow("ce", [1.0, 0.0], 1.0, 5)
+    assert shown == []
+    monkeypatch.setattr("pu_lib.progress.in_terminal", lambda: True)
+    bars = run("chain", "ce", 3), follow("ce", [1.0, 0.0], 1.0, 5)
+    assert shown == [(4, "step", 2.0), (5, "step", 2.0)]
+    np.testing.assert_array_equal(quiet[0].theta, bars[0].theta)
+    np.testing.assert_array_equal(quiet[1], bars[1])

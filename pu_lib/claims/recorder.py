@@ -43,6 +43,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from pu_lib.arrays import underflow_to_zero
 from pu_lib.exact import precision
 
 __all__ = ["Check", "Comparison", "Finding", "Recorder", "Status", "Tally", "check"]
@@ -457,6 +458,7 @@ class Check:
     broken: Status = Status.CORRECTED
     failed: Status = Status.FALSE
 
+    @underflow_to_zero
     def run(self, variant: str | None = None, *, stop_at_failure: bool = False) -> Finding:
         """Judge the claim, or the wrong variant with the given key in `wrong`.
 

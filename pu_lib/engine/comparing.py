@@ -18,8 +18,10 @@ from pu_lib.updates import Update
 
 __all__ = ["require_kernel"]
 
-_WEIGHTS = (0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_WEIGHTS = (0.0, 1e-6, 1e-3, 0.1, 1.0, 30.0, 1e3, 1e6)
 _TOLERANCE = 1e-8  # relative to the largest parameter; well above the rounding of one step
+_RANGE = 600.0  # between the parameters of a softmax policy without underflow, below 708
+_MARGIN = 64  # entries on either side of a row, at least; a write there is noticed
 _compared: set[tuple[object, ...]] = set()
 
 
@@ -37,18 +39,130 @@ def require_kernel(update: Update, n_actions: int) -> None:
 
 
 def _compare(update: Update, n_actions: int) -> None:
-    """Compare a few steps from random policies, with weights from 0 to 30."""
-    rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.ones(n_actions), size=len(_WEIGHTS))
+    """Compare steps from random policies and from the parameters after a huge step.
+
+    All weights are combined with values for which each action is the best once, and with ties.
+    """
+    q = _values(n_actions)
+    shares = np.random.default_rng(0).dirichlet(np.ones(n_actions), size=len(q))
     theta = update.parameters(0.9 * shares + 0.1 / n_actions)
-    pi, q = update.policy(theta), rng.normal(size=theta.shape)
+    pi = update.policy(theta)
+    update.step(theta, q, 1.0, seed=0)  # raises unless `advance` returns finite parameters
     _require_close(update, "to_policy", _loop_policy(update, theta), pi, theta, q)
-    expected = update.step(theta, q, _WEIGHTS, seed=0)
-    taken = [_step(update, *rows) for rows in zip(theta, pi, q, _WEIGHTS, strict=True)]
-    difference = np.array(taken) - expected
-    if update.parametrization == "softmax":  # a common shift does not change the policy
-        difference -= difference.mean(axis=-1, keepdims=True)
-    _require_close(update, "advance", expected + difference, expected, theta, q)
+    for weight in _WEIGHTS:
+        _compare_steps(update, theta, pi, q, weight)
+    # Large parameters, corners of the simplex and parameters of either sign: the policy is nearly
+    # deterministic, and most often its action is not the best one.
+    with np.errstate(all="ignore"):
+        theta = _advanced(update, theta, q, _WEIGHTS[-1])
+        if update.parametrization == "softmax":
+            # If all probabilities but one underflow, kernels cannot compute their ratios.
+            theta *= np.minimum(1.0, _RANGE / np.ptp(theta, axis=-1, keepdims=True))
+    theta = theta[[_has_policy(update, row) for row in theta]]
+    pi, q = _loop_policy(update, theta), np.roll(q, 1, axis=0)[: len(theta)]
+    for weight in _WEIGHTS:
+        _compare_steps(update, theta, pi, q, weight)
+
+
+def _values(n_actions: int) -> Floats:
+    """Return rows of values in which each action is the best once, and rows with ties."""
+    rows = np.random.default_rng(1).random((n_actions + 4, n_actions))
+    rows[-4] = 0.0  # the critic starts with these values
+    for a in range(n_actions):
+        rows[a, a] = 2.0
+    if n_actions == 2:
+        return rows[:-3]
+    for row, pair in zip(rows[-3:], ((0, 1), (0, -1), (-2, -1)), strict=True):
+        row[list(pair)] = 2.0
+    return rows
+
+
+def _advanced(update: Update, theta: Floats, q: Floats, weight: float) -> Floats:
+    """Return the parameters after `advance`, which may be infinite or NaN."""
+    weights = np.full((len(theta), 1), weight)
+    return update._call_hook(update.advance, theta, q, weights, np.random.default_rng(0))
+
+
+def _has_policy(update: Update, theta: Floats) -> bool:
+    """Return whether these are parameters of the update."""
+    try:
+        update.policy(theta)
+    except ValueError:
+        return False
+    return True
+
+
+def _compare_steps(update: Update, theta: Floats, pi: Floats, q: Floats, weight: float) -> None:
+    """Compare steps of one weight, except where `advance` leaves the range of floats."""
+    with np.errstate(all="ignore"):
+        expected = _advanced(update, theta, q, weight)
+        finite = np.isfinite(expected).all(axis=-1)
+        theta, pi, q, expected = theta[finite], pi[finite], q[finite], expected[finite]
+        taken = np.empty_like(expected)
+        for row, each in enumerate(zip(theta, pi, q, expected, strict=True)):
+            taken[row] = _step(update, *each, weight)
+        difference = taken - expected
+        if update.parametrization == "softmax":  # a common shift does not change the policy
+            difference -= difference.mean(axis=-1, keepdims=True)
+    _require_close(update, "advance", expected + difference, expected, theta, q, weight)
+
+
+def _step(
+    update: Update, theta: Floats, pi: Floats, q: Floats, expected: Floats, weight: float
+) -> Floats:
+    """Return the parameters after a step of the loop; random ties choose the nearest to expected.
+
+    The loop has the same rule for ties (`pu_lib.engine.loop`).
+    """
+    ties, best = update.options.get("ties", "first"), np.flatnonzero(q == q.max())
+    if ties == "leave" and len(best) > 1:
+        return theta
+    steps = [
+        _kernel_step(update, theta, pi, q, int(a), weight, expected)
+        for a in (best if ties == "random" else best[:1])
+    ]
+    return min(steps, key=lambda new: float(np.ptp(new - expected)))
+
+
+def _kernel_step(
+    update: Update,
+    theta: Floats,
+    pi: Floats,
+    q: Floats,
+    best: int,
+    weight: float,
+    expected: Floats,
+) -> Floats:
+    """Return the parameters after one step of the kernel in plain Python.
+
+    If the kernel overflows in plain Python, which raises where compiled code computes infinity,
+    the expected parameters are returned.
+    """
+    n = len(theta)
+    # The rows have margins of other numbers, because a compiled function that the kernel calls
+    # would not raise an IndexError.
+    margin = max(n, _MARGIN)
+    rows = np.random.default_rng(2).normal(size=(3, n + 2 * margin))
+    before, inside, after = np.split(rows, (margin, margin + n), axis=1)
+    margins = before.copy(), after.copy()
+    inside[:] = theta, pi, q
+    kernel: Any = getattr(update.kernel, "py_func", update.kernel)
+    try:
+        kernel(*inside, best, weight, n)
+    except OverflowError:
+        return expected
+    except Exception as error:
+        what = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
+        raise ValueError(
+            f"update: the kernel of {update.name} {what} with {n} actions: {error!r}"
+        ) from None
+    if not (np.array_equal(before, margins[0]) and np.array_equal(after, margins[1])):
+        raise ValueError(
+            f"update: the kernel of {update.name} writes outside its row with {n} actions."
+        )
+    if not np.array_equal(inside[2], q):
+        raise ValueError(f"update: the kernel of {update.name} changes q; it may change theta.")
+    return np.asarray(inside[0])
 
 
 def _loop_policy(update: Update, theta: Floats) -> Floats:
@@ -58,41 +172,25 @@ def _loop_policy(update: Update, theta: Floats) -> Floats:
     return theta if update.parametrization == "direct" else scaled_escort(theta, 2.0)[0]
 
 
-def _step(update: Update, theta: Floats, pi: Floats, q: Floats, weight: float) -> Floats:
-    """Return the parameters after one step of the kernel in plain Python."""
-    n = len(theta)
-    # The rows have margins of other numbers, because a compiled function that the kernel calls
-    # would not raise an IndexError.
-    rows = np.random.default_rng(1).normal(size=(3, 3 * n))
-    inside, margins = rows[:, n : 2 * n], np.delete(rows, range(n, 2 * n), axis=1)
-    inside[:] = theta, pi, q
-    kernel: Any = getattr(update.kernel, "py_func", update.kernel)
-    try:
-        kernel(*inside, int(np.argmax(q)), weight, n)
-    except Exception as error:
-        what = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
-        raise ValueError(
-            f"update: the kernel of {update.name} {what} with {n} actions: {error!r}"
-        ) from None
-    if not np.array_equal(np.delete(rows, range(n, 2 * n), axis=1), margins):
-        raise ValueError(
-            f"update: the kernel of {update.name} writes outside its row with {n} actions."
-        )
-    if not np.array_equal(inside[2], q):
-        raise ValueError(f"update: the kernel of {update.name} changes q; it may change theta.")
-    return np.asarray(inside[0])
-
-
 def _require_close(
-    update: Update, hook: str, got: Floats, expected: Floats, theta: Floats, q: Floats
+    update: Update,
+    hook: str,
+    got: Floats,
+    expected: Floats,
+    theta: Floats,
+    q: Floats,
+    weight: float | None = None,
 ) -> None:
     """Raise a `ValueError` that shows the first row in which a hook and the loop differ."""
-    scale = 1.0 + np.maximum(np.abs(theta), np.abs(expected)).max(axis=-1)
-    close = np.abs(got - expected).max(axis=-1) <= _TOLERANCE * scale
-    if not close.all():
-        row = int(np.argmin(close))
-        source = "the kernel" if hook == "advance" else f"parametrization {update.parametrization}"
-        raise ValueError(
-            f"update: {source} of {update.name} differs from its {hook}: for theta {theta[row]}, "
-            f"q {q[row]} and weight {_WEIGHTS[row]} they give {got[row]} and {expected[row]}."
-        )
+    scale = 1.0 + np.maximum(np.abs(theta), np.abs(expected)).max(axis=-1, initial=0.0)
+    close = np.abs(got - expected).max(axis=-1, initial=0.0) <= _TOLERANCE * scale
+    if close.all():
+        return
+    row = int(np.argmin(close))
+    source, case = f"parametrization {update.parametrization}", f"theta {theta[row]}"
+    if hook == "advance":
+        source, case = "the kernel", f"{case}, q {q[row]} and weight {weight:g}"
+    raise ValueError(
+        f"update: {source} of {update.name} differs from its {hook}: for {case} they give "
+        f"{got[row]} and {expected[row]}."
+    )

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, int_to_float, vector
-from pu_lib.engine.compiling import INLINED, code_digest, compiled
+from pu_lib.engine.compiling import INLINED, code_digest, compiled, jitted
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def _compile_advance(
 ) -> Any:
     """Return the compiled form of `advance` for one kernel and one number of actions."""
     chosen = list(_kernels.values())[len(update) - 1]
-    kernel: Any = numba.njit(inline="always")(getattr(chosen, "py_func", chosen))
+    kernel = jitted(getattr(chosen, "py_func", chosen), inline="always")
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, actions

@@ -41,7 +41,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_int, require_distributions
+from pu_lib.arrays import as_int, require_distributions, underflow_to_zero
 from pu_lib.engine import loop
 from pu_lib.engine.comparing import require_kernel
 from pu_lib.engine.compiling import code_digest
@@ -69,6 +69,8 @@ __all__ = [
 ]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations, by `Problem.acyclic`
+_MOST_ACTIONS = 256  # loops over actions are unrolled; more would take minutes to compile
+_GUARD = 0.6180339887498949  # in the rows before and after those that a kernel may change
 # The loop reads these options only if one of them differs from the paper's.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
@@ -161,9 +163,9 @@ class RunBuffers:
         shape = (S, A, problem.n_successors)
         if shape != self._shape:
             self._shape = shape
-            self.theta, self.pi, self.running, self.q, self.hyde, self.greedy = (
-                np.empty((S, A)) for _ in range(6)
-            )
+            self.guarded = np.full((3, S + 2, A), _GUARD)
+            self.theta, self.pi, self.q = self.guarded[:, 1:-1]
+            self.running, self.hyde, self.greedy = (np.empty((S, A)) for _ in range(3))
             self.exponent = np.empty((S, A), np.int64)
             self.visits, self.bonus = np.empty(S * A, np.int64), np.empty(S * A)
             self.seen = np.empty(S * A * problem.n_successors, np.int64)
@@ -195,6 +197,7 @@ class RunBuffers:
         return loop.Arrays(*(getattr(self, name) for name in loop.Arrays._fields))
 
 
+@underflow_to_zero
 def simulate(
     problem: Problem,
     update: str | Update,
@@ -281,7 +284,12 @@ def _require_policies(update: Update, memory: RunBuffers) -> None:
     """Raise a `ValueError` unless the final parameters are finite and the policies sum to 1.
 
     The loop does not check them. A parameter that is not finite stays so until the end of the run.
+    Nor does it check indices, so that a kernel may have written beyond the first or last state.
     """
+    if not (memory.guarded[:, [0, -1]] == _GUARD).all():
+        raise ValueError(
+            f"update: the kernel of {update.name} writes outside its row; check its indices."
+        )
     finite = np.isfinite(memory.theta).all(axis=1)
     if not finite.all():
         state = int(np.argmin(finite))
@@ -306,6 +314,11 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
         )
     if policy is None or policy not in known:
         raise ValueError(f"parametrization: expected one of {', '.join(known)}, got {policy!r}.")
+    if problem.n_actions > _MOST_ACTIONS:
+        raise ValueError(
+            f"n_actions: the compiled loop has at most {_MOST_ACTIONS} actions, got "
+            f"{problem.n_actions}; use the exact values of `run`, or an update without a kernel."
+        )
     require_kernel(update, problem.n_actions)
     return loop.StaticArgs(
         actions=(0,) * problem.n_actions,

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.arrays import as_float, as_int, renamed, underflow_to_zero
 from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -40,7 +40,7 @@ from pu_lib.experiments.sweep import Measured, base_cell, run_chunks
 from pu_lib.experiments.thresholds import MEAN_RUNS, MEDIAN_RUNS, Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
-from pu_lib.settings import find_name
+from pu_lib.settings import as_list, find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ __all__ = ["RACE_RATES", "Race", "RaceEntry", "race"]
 
 RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
 """Default learning rates of a race, with two rates per decade."""
+
+_MOST_RUNS = 10**6
 
 _FIRST_GAP = 1
 """Steps between the early evaluations of a race."""
@@ -226,18 +228,19 @@ class Race(Sequence[RaceEntry]):
         return "\n".join([*lines, *self.notes])
 
 
+@underflow_to_zero
 @renamed(rates="step_sizes", preset="options")
 def race(
     process: ProcessLike,
     scheme: str = "HiOffPol",
-    step_sizes: Sequence[float] | None = None,
+    step_sizes: float | Sequence[float] | None = None,
     runs: int = 20,
     max_steps: int = 200_000,
     target: float | None = None,
     options: Options = PAPER,
     seed: int = 0,
     workers: int | None = None,
-    updates: Sequence[str | Update] | None = None,
+    updates: str | Update | Sequence[str | Update] | None = None,
     progress: bool | None = None,
 ) -> Race:
     """Race updates on a process.
@@ -255,11 +258,11 @@ def race(
         ``chain n_states=7``; or the path of an ``.npz`` file written by `FiniteMDP.save`.
     scheme : str
         Exploration scheme.
-    step_sizes : sequence of float, optional
+    step_sizes : float or sequence of float, optional
         Step sizes of the actor. The default is `RACE_RATES`, extended for each update for which the
         best step size is at the edge of the grid.
     runs, max_steps : int
-        Number of runs of each setting, and the cap on their steps.
+        Number of runs of each setting, at most a million, and the cap on their steps, at most 1e9.
     target : float, optional
         Normalised performance to reach. The default is the target of the domain, or 0.95 if the
         process is not from a domain.
@@ -269,7 +272,7 @@ def race(
         Root seed.
     workers : int, optional
         Number of threads. The default is the number of processors.
-    updates : sequence of str or Update, optional
+    updates : str, Update or sequence of these, optional
         Updates, or strings accepted by `pu_lib.updates.as_update`. The default is all registered
         updates, `UPDATES`. ``pg-es`` is the escort policy gradient with its exact factor, and
         ``pg-es factor=drop`` is the update of the paper's program. If a string has no option
@@ -290,11 +293,13 @@ def race(
         argument is out of range or repeated.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
-    runs, options = as_int("runs", runs, low=1), require_options(options)
-    chosen = RACE_RATES if step_sizes is None else tuple(step_sizes)
+    runs, options = as_int("runs", runs, low=1, high=_MOST_RUNS), require_options(options)
+    chosen = as_list(RACE_RATES if step_sizes is None else step_sizes)
     if not chosen or any(not as_float("step_sizes", x) > 0.0 for x in chosen):
-        raise ValueError(f"step_sizes: expected finite numbers > 0, got {list(chosen)}.")
-    racers = [configured(update, options) for update in (UPDATES if updates is None else updates)]
+        raise ValueError(f"step_sizes: expected finite numbers > 0, got {chosen}.")
+    racers = [configured(u, options) for u in as_list(UPDATES if updates is None else updates)]
+    if not racers:
+        raise ValueError("updates: expected at least one, got none.")
     names = [name_of(update) for update in racers]
     for argument, values in (("step_sizes", chosen), ("updates", names)):
         if len(set(values)) < len(values):
@@ -302,21 +307,22 @@ def race(
             raise ValueError(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
-    named, max_steps = read_process(process), as_int("max_steps", max_steps, low=1)
-    cell = base_cell(
-        named, racers[0], SCHEMES[scheme], options, max_steps, target, seed, experiment="race"
-    )
+    named = read_process(process)
     found: dict[str, dict[float, Summary]] = {name: {} for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
-    with progress_bar(0, progress) as bar:
-        for _ in range(1 + _LONGER * (step_sizes is None)):
+    with progress_bar(runs * len(names) * len(chosen), progress) as bar:
+        cell = base_cell(
+            named, racers[0], SCHEMES[scheme], options, max_steps, target, seed, experiment="race"
+        )
+        for longer in range(1 + _LONGER * (step_sizes is None)):
             chunks = [
                 Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
                 for name, update in zip(names, racers, strict=True)
                 for step_size in todo.get(name, ())
             ]
-            bar.total = (bar.total or 0) + runs * len(chunks)
-            bar.refresh()
+            if longer:
+                bar.total = (bar.total or 0) + runs * len(chunks)
+                bar.refresh()
             for chunk, measured in run_chunks(chunks, workers, _run_chunk):
                 by_step_size = found[name_of(chunk.cell.update)]
                 by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
@@ -325,7 +331,7 @@ def race(
             if not todo:
                 break
     order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
-    return Race(tuple(order), max_steps)
+    return Race(tuple(order), cell.max_steps)
 
 
 def _entries(found: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
@@ -350,6 +356,7 @@ def _summary(cell: Cell, measured: Measured) -> Summary:
     return summarise(measured["steps"], measured["censored"], horizon=cell.max_steps)
 
 
+@underflow_to_zero
 def _run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk, in the compiled loop if the update has a kernel."""
     cell, steps, censored, memory = chunk.cell, [], [], RunBuffers()

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-from pu_lib.arrays import Floats
+from pu_lib.arrays import Floats, underflow_to_zero
 from pu_lib.domains import DOMAINS
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
@@ -391,6 +391,7 @@ class Results:
     def __repr__(self) -> str:
         return f"Results({len(self.table):,} runs)"
 
+    @underflow_to_zero
     def to_frame(self) -> pd.DataFrame:
         """Return a table with the statistics of each setting.
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, renamed
+from pu_lib.arrays import as_float, as_int, renamed, underflow_to_zero
 from pu_lib.domains import Domain, ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -45,6 +45,7 @@ from pu_lib.experiments.panels import RATES
 from pu_lib.experiments.results import Results, read_results
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
+from pu_lib.settings import as_list
 from pu_lib.updates import UPDATES, Update, name_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ Measured = dict[str, NDArray[Any]]
 CHUNK = 20
 """Number of runs in a chunk."""
 
-_MOST_STEPS, _MOST_CHUNKS = 10**10, 10**6
+_MOST_STEPS = 10**9  # of a run, whose buffer then has up to 4 GB
+_MOST_CHUNKS = 10**6
 _PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
@@ -75,18 +77,19 @@ _local = threading.local()
 # What to run
 
 
+@underflow_to_zero
 @renamed(rates="step_sizes", preset="options")
 def grid(
     process: ProcessLike,
-    updates: Sequence[str | Update] | None = None,
-    step_sizes: Sequence[float] = RATES,
-    schemes: Sequence[str] = ("HiOffPol",),
+    updates: str | Update | Sequence[str | Update] | None = None,
+    step_sizes: float | Sequence[float] = RATES,
+    schemes: str | Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,
     target: float | None = None,
     options: Options = PAPER,
     seed: int = 0,
-    parameters: Mapping[str, Sequence[Any]] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     experiment: str | None = None,
 ) -> list[Chunk]:
     """Return the runs of a grid of settings on one process, in chunks.
@@ -95,7 +98,7 @@ def grid(
     ----------
     process, step_sizes, schemes, runs, max_steps, target, options, seed, parameters, experiment
         As for `sweep`.
-    updates : sequence of str or Update, optional
+    updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`: ``pg-es`` has its
         exact factor, and ``pg-es factor=drop`` is the update of the paper's program. The default is
         `compiled_updates`.
@@ -117,7 +120,7 @@ def grid(
     first, options = read_process(process), require_options(options)
     chosen = [
         configured(update, options)
-        for update in (compiled_updates() if updates is None else updates)
+        for update in as_list(compiled_updates() if updates is None else updates)
     ]
     for update in chosen:
         update_words(update, options)  # raises if an option has no column in tables
@@ -126,11 +129,11 @@ def grid(
                 f"updates: {name_of(update)} has no compiled kernel; use `race`, which is slow."
             )
     _require_once("updates", list(map(name_of, chosen)))
-    for step_size in _require_once("step_sizes", step_sizes):
+    rates = _require_once("step_sizes", as_list(step_sizes))
+    for step_size in rates:
         if not as_float("step_sizes", step_size) > 0.0:
             raise ValueError(f"step_sizes: expected finite numbers > 0, got {step_size}.")
-    chosen_schemes = [scheme_of(name) for name in _require_once("schemes", schemes)]
-    max_steps = as_int("max_steps", max_steps, low=1, high=_MOST_STEPS)
+    chosen_schemes = [scheme_of(name) for name in _require_once("schemes", as_list(schemes))]
     title = experiment or _title(process, first)
     cells = [
         base_cell(each, chosen[0], chosen_schemes[0], options, max_steps, target, seed, title)
@@ -141,7 +144,7 @@ def grid(
             replace(cell, scheme=scheme, step_size=float(step_size), update=update)
             for cell in cells
             for scheme in chosen_schemes
-            for step_size in step_sizes
+            for step_size in rates
             for update in chosen
         ],
         runs,
@@ -175,6 +178,7 @@ def _title(given: Any, process: Process) -> str:
 
 def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) -> Iterator[Process]:
     """Yield the process with each combination of the values of its parameters."""
+    values = {name: as_list(chosen) for name, chosen in values.items()}
     for name, chosen in values.items():
         if not isinstance(process.source, Domain):
             raise ValueError(f"{name}: {_title(given, process)} has no parameters.")
@@ -208,7 +212,7 @@ def base_cell(
         step_size=1.0,
         scheme=scheme,
         options=options,
-        max_steps=max_steps,
+        max_steps=as_int("max_steps", max_steps, low=1, high=_MOST_STEPS),
         target=float(process.target if target is None else target),
         seed=as_int("seed", seed, low=0, high=2**63 - 1),
         experiment=experiment,
@@ -274,6 +278,7 @@ def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
         )
 
 
+@underflow_to_zero
 def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk and return their measured columns.
 
@@ -296,15 +301,15 @@ def sweep(
     process: ProcessLike,
     directory: str | os.PathLike[str],
     *,
-    updates: Sequence[str | Update] | None = None,
-    step_sizes: Sequence[float] = RATES,
-    schemes: Sequence[str] = ("HiOffPol",),
+    updates: str | Update | Sequence[str | Update] | None = None,
+    step_sizes: float | Sequence[float] = RATES,
+    schemes: str | Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,
     target: float | None = None,
     options: Options = PAPER,
     seed: int = 0,
-    parameters: Mapping[str, Sequence[Any]] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     experiment: str | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -323,16 +328,16 @@ def sweep(
         Directory of the runs. The sweep adds runs to the database ``runs.sqlite``, which an earlier
         sweep may have created, and then writes all runs to the table ``runs.parquet``, which
         `pandas.read_parquet` can read.
-    updates : sequence of str or Update, optional
+    updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. The default is all
         registered updates with a kernel, with ``pg-es factor=drop``, the update of the paper's
         program, instead of ``pg-es``.
-    step_sizes : sequence of float
+    step_sizes : float or sequence of float
         Step sizes of the actor.
-    schemes : sequence of str
+    schemes : str or sequence of str
         Names of exploration schemes.
     runs, max_steps : int
-        Number of runs of each setting, and the cap on their steps.
+        Number of runs of each setting, and the cap on their steps, at most 1e9.
     target : float, optional
         Normalised performance to reach. The default is the target of the domain, or 0.95 if the
         process is not from a domain.
@@ -340,7 +345,7 @@ def sweep(
         The details that the paper leaves open, such as ``dataclasses.replace(PAPER, cut=0)``.
     seed : int
         Root seed.
-    parameters : mapping of str to sequence, optional
+    parameters : mapping of str to value or sequence, optional
         Values of parameters of the domain. Each combination is run.
     experiment : str, optional
         Name of the runs in tables. The default is the name of the process or its file.

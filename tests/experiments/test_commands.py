@@ -330,6 +330,9 @@ def test_race_runs_a_registered_update_without_kernel(halving):
         ({"step_sizes": ()}, "step_sizes: expected finite numbers"),
         ({"updates": ["di", "di"]}, "updates: expected each once"),
         ({"updates": ["sgd"]}, "update: unknown 'sgd'. There are"),
+        ({"updates": []}, "updates: expected at least one"),
+        ({"runs": 10**9}, "runs: expected an integer, .* at most 1000000, got 1000000000"),
+        ({"max_steps": 10**12}, "max_steps: expected an integer, .* at most 1000000000, got"),
         ({"seed": -3}, "seed: expected an integer"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
@@ -337,6 +340,12 @@ def test_race_runs_a_registered_update_without_kernel(halving):
 def test_race_rejects_invalid_arguments(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         race("chain", **settings)
+
+
+def test_race_takes_one_update_and_one_step_size_without_lists():
+    setting = {"runs": 2, "max_steps": 300}
+    alone = race("chain n_states=4", updates="ce", step_sizes=1, **setting)
+    assert alone == race("chain n_states=4", updates=["ce"], step_sizes=[1.0], **setting)
 
 
 def test_collect_includes_the_runs_that_all_settings_have(tmp_path):

@@ -254,6 +254,15 @@ def test_committed_settings_round_trip_through_cells():
         pd.testing.assert_series_equal(pd.Series(words_of(cell_of(row))), pd.Series(words))
 
 
+def test_single_values_are_lists_of_one():
+    one = {"updates": "ce", "step_sizes": 1.0, "schemes": "HiOffPol", "runs": 1}
+    several = {**one, "updates": ["ce"], "step_sizes": [1.0], "schemes": ["HiOffPol"]}
+    assert grid("chain", **one, parameters={"beta": 0.7}) == grid(
+        "chain", **several, parameters={"beta": [0.7]}
+    )
+    assert grid("chain", **{**one, "updates": UPDATES["ce"]}) == grid("chain", **several)
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
@@ -267,6 +276,7 @@ def test_committed_settings_round_trip_through_cells():
         ({"seed": -1}, "seed: expected an integer"),
         ({"seed": 2**64}, "seed: expected an integer"),
         ({"max_steps": 10**13}, "max_steps: expected an integer"),
+        ({"max_steps": 10**9 + 1}, "max_steps: expected an integer, .* at most 1000000000, got"),
         ({"runs": 10**9}, "runs: .* more than 1000000 chunks"),
         ({"options": "paper cut=0"}, r"options: expected Options, .* got 'paper cut=0'"),
     ],
