@@ -463,7 +463,8 @@ def register_domain(domain: Domain) -> Domain:
             f"baseline: expected one of {get_args(Baseline)}, got {domain.baseline!r}."
         )
     for name, default in domain.parameters.items():
-        if not isinstance(default, (bool, int, float, str)):
+        is_word = isinstance(default, str) and default.split() == [default]
+        if not is_word and not (isinstance(default, (bool, int, float)) and default == default):
             raise ValueError(f"{name}: a parameter is a number, a boolean or a word: {default!r}.")
     required = [
         name
