@@ -279,7 +279,7 @@ class FiniteMDP:
                     f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
                     f"say, got {transitions.shape}."
                 )
-            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
+            matrix = _checked_csr(transitions)
             matrix.sum_duplicates()
             most_entries = int(np.diff(matrix.indptr).max())
             if self.n_states < _SPARSE_FROM_STATES:
@@ -787,6 +787,10 @@ class FiniteMDP:
         if not found.converged:
             ending = f"stopped after {max_evaluations} evaluations"
         where = "in proportion to the terms of each state" if bounds.per_state else "at every state"
+        trust = "certified up to rounding" if bounds.certified else "unless values underflow"
+        distance = f"values within {bounds.error.max():.1e} of the optimal ones, {where}, {trust}"
+        if np.isinf(bounds.error).any():
+            distance = "no bound on the distance from the optimal values is known"
         for array in (found.v, found.q, policy):
             array.setflags(write=False)
         return Optimum(
@@ -796,8 +800,7 @@ class FiniteMDP:
             performance=float(self.initial @ found.v),
             iterations=found.evaluations,
             converged=found.converged,
-            message=f"Modified policy iteration: {ending}; values within {bounds.error.max():.1e} "
-            f"of the optimal ones, {where}, certified up to rounding; {bounds.undecided} states "
+            message=f"Modified policy iteration: {ending}; {distance}; {bounds.undecided} states "
             "with undecided ties.",
         )
 
@@ -953,9 +956,26 @@ def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.
         if kind.item() not in (b"csr", "csr"):
             raise ValueError(f"format: expected 'csr', got {kind.item()!r}")
         matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape))
-        matrix.check_format(full_check=True)
     except _UNREADABLE as error:
         raise ValueError(f"{path}: no sparse matrix of transitions ({error}).") from None
+    return matrix
+
+
+def _checked_csr(given: Any) -> scipy.sparse.csr_array:
+    """Return a copy in CSR form; raise a `ValueError` if indices are out of range or inconsistent.
+
+    SciPy's conversions and products do not check indices: they would read or write foreign memory.
+    """
+    try:
+        if given.format in ("coo", "dia"):  # the constructors check the indices
+            indices = given.coords if given.format == "coo" else given.offsets
+            given = type(given)((given.data, indices), shape=given.shape)
+        elif hasattr(given, "check_format"):  # csr, csc, bsr
+            given.check_format(full_check=True)
+        matrix = scipy.sparse.csr_array(given, dtype=np.float64, copy=True)
+        matrix.check_format(full_check=True)
+    except _UNREADABLE as error:
+        raise ValueError(f"transitions: the sparse matrix is invalid ({error}).") from None
     return matrix
 
 
