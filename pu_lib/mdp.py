@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -51,6 +52,9 @@ _ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a 
 _CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
 _KNOWN = {*_ARRAYS, *_CSR_ARRAYS, "_is_array"}
 _LARGEST_ITEM = 32  # bytes of a number in a file; the largest is a complex long double
+# An archive whose arrays are larger than 100 MB may expand to 1000 times its size. Arrays of zeros
+# expand to 1030 times their compressed size, the densest processes with zero rewards to about 800.
+_LARGEST_EXPANSION, _SMALL_ARCHIVE = 1000, 10**8
 # The largest value is max |reward| / (1 - discount). Up to 1e150, products of two values are still
 # below the largest float, 1.8e308.
 _LARGEST_VALUE = 1e150
@@ -913,7 +917,7 @@ def _read_header(archive: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any
 def _require_sizes(
     path: str | PathLike[str], headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 ) -> None:
-    """Raise an error if an array is larger than the shape of the rewards allows.
+    """Raise an error if an array, or all of them, are larger than the rewards or the file allow.
 
     A small file can unpack to many gigabytes. Other mistakes are found by the constructor.
     """
@@ -934,6 +938,12 @@ def _require_sizes(
                 f"{path}: {name}: expected numbers, at most {limit} as the rewards of shape "
                 f"{shape} say, got shape {got} of type {dtype}."
             )
+    total = sum(math.prod(got) * dtype.itemsize for got, dtype in headers.values())
+    if total > max(_LARGEST_EXPANSION * os.path.getsize(path), _SMALL_ARCHIVE):
+        raise _BadContentError(
+            f"{path}: the arrays take {total / 1e6:.0f} MB, more than {_LARGEST_EXPANSION} times "
+            "the size of the file; save large arrays without compression."
+        )
 
 
 def _reshape_foreign(arrays: dict[str, Any]) -> None:

@@ -378,6 +378,24 @@ def test_load_rejects_damaged_sparse_transitions(change, sentence, tmp_path):
         FiniteMDP.load(path)
 
 
+def test_load_rejects_archives_that_expand_to_more_than_a_thousand_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_SMALL_ARCHIVE", 10**6)
+    path, n = tmp_path / "zeros.npz", 100
+    zeros = {"rewards": np.zeros((n, n)), "transitions": np.zeros((n, n, n))}
+    np.savez_compressed(path, **zeros, initial=np.eye(n)[0], discount=0.9)
+    monkeypatch.setattr(processes, "_LARGEST_EXPANSION", 900)  # small arrays have larger headers
+    with monkeypatch.context() as patched:
+        patched.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # nothing is unpacked
+        with pytest.raises(ValueError, match=r"zeros.npz: the arrays take 8 MB, more than 900"):
+            FiniteMDP.load(path)
+    n = 499  # what `save` compresses best: one successor, and rewards of zero
+    transitions = np.zeros((n, 2, n))
+    transitions[:, :, 0] = 1.0
+    saved = FiniteMDP(transitions, np.zeros((n, 2, n)), np.eye(n)[0], 0.9)
+    saved.save(path)
+    assert FiniteMDP.load(path).digest == saved.digest
+
+
 def test_load_rejects_other_files(tmp_path):
     np.savez(tmp_path / "half.npz", transitions=np.zeros(2))
     (tmp_path / "text.npz").write_text("hello")
