@@ -579,7 +579,7 @@ class Broken(FrozenLake):
         (Elsewhere, "reset gives state 5, no start of its table"),
         (
             Endless,
-            r"step in state \d+ .* gives state \d+, reward 0 and terminated=False, no outcome",
+            r"step in state \d+ .* gives state \d+, reward 0.0 and terminated=False, no outcome",
         ),
         (Jumps, "step in state 0 with action .* gives state"),
         (Named, "observation of reset: expected an integer, got 'start'"),
