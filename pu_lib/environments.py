@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float, as_float_array, as_int, safe_repr
 from pu_lib.mdp import FiniteMDP
+from pu_lib.settings import naming_place
 
 if TYPE_CHECKING:
     import gymnasium
@@ -253,7 +254,5 @@ def make_environment(env_id: str) -> gymnasium.Env[Any, Any]:
         raise ValueError(
             "env: an environment's id needs the package gymnasium: pip install 'pu-lib[empirical]'."
         ) from None
-    try:
+    with naming_place("env", env_id, "cannot be made"):
         return gymnasium.make(env_id)
-    except (gymnasium.error.Error, ImportError) as error:
-        raise ValueError(f"env: {env_id!r} cannot be made: {error}") from None

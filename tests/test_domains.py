@@ -448,18 +448,37 @@ def test_process_is_imported_from_a_module(tmp_path, monkeypatch):
         "def make(): return chain(5)\n"
         "def sized(n): return chain(n)\n"
         "number = 3\n"
+        "def unlucky(): raise KeyError('boom')\n"
+        "def ends(): raise SystemExit(7)\n"
     )
+    (tmp_path / "own_script.py").write_text("import sys\nsys.exit(7)\n")
+    (tmp_path / "own_error.py").write_text("raise RuntimeError('boom')\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert as_process("own_processes:process").n_states == 4
     assert as_process("own_processes:make").n_states == 5
     for name, message in (
-        ("own_processes:sized", "cannot be called without arguments"),
+        ("own_processes:sized", "failed when called without arguments: TypeError: sized"),
+        ("own_processes:unlucky", "'own_processes:unlucky' failed when .*: KeyError: 'boom'"),
+        ("own_processes:ends", "'own_processes:ends' failed when .*: SystemExit: 7"),
+        ("own_script:make", "'own_script:make' cannot be imported: SystemExit: 7"),
+        ("own_error:make", "'own_error:make' cannot be imported: RuntimeError: boom"),
+        ("..x:y", r"'\.\.x:y' cannot be imported: TypeError"),
+        (":y", "':y' cannot be imported: Empty module name"),
         ("own_processes:number", "expected a FiniteMDP, a Gymnasium environment"),
         ("own_processes:none", "process: unknown 'own_processes:none'"),
         ("no_such_module:make", "cannot be imported: No module named 'no_such_module'"),
     ):
         with pytest.raises(ValueError, match=message):
             as_process(name)
+
+
+def test_error_of_an_environment_names_the_id():
+    def unlucky():
+        raise KeyError("boom")
+
+    gymnasium.register("Unlucky-v0", entry_point=unlucky)
+    with pytest.raises(ValueError, match="'Unlucky-v0' cannot be made: KeyError: 'boom'"):
+        as_process("Unlucky-v0")
 
 
 @pytest.mark.parametrize("name", ["MDP.NPZ", "my.NpZ", "without suffix"])
