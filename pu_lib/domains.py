@@ -33,7 +33,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 from os import PathLike, fspath
 from os.path import isfile
 from types import MappingProxyType
@@ -55,7 +54,14 @@ from pu_lib.arrays import (
 )
 from pu_lib.environments import from_gymnasium, make_environment
 from pu_lib.mdp import FiniteMDP
-from pu_lib.settings import did_you_mean, find_name, read_settings, write_settings
+from pu_lib.settings import (
+    did_you_mean,
+    find_name,
+    import_object,
+    naming_place,
+    read_settings,
+    write_settings,
+)
 
 if TYPE_CHECKING:
     import gymnasium
@@ -463,7 +469,8 @@ def register_domain(domain: Domain) -> Domain:
             f"baseline: expected one of {get_args(Baseline)}, got {domain.baseline!r}."
         )
     for name, default in domain.parameters.items():
-        if not isinstance(default, (bool, int, float, str)):
+        is_word = isinstance(default, str) and default.split() == [default]
+        if not is_word and not (isinstance(default, (bool, int, float)) and default == default):
             raise ValueError(f"{name}: a parameter is a number, a boolean or a word: {default!r}.")
     required = [
         name
@@ -522,21 +529,13 @@ def _imported(place: str) -> Any:
     Gymnasium's ids may have the same form; `place` is returned unchanged if the module has no such
     name.
     """
-    module, _, name = place.partition(":")
-    try:
-        found = getattr(import_module(module), name, None)
-    except (ImportError, ValueError) as error:
-        raise ValueError(f"process: {place!r} cannot be imported: {error}") from None
+    found = import_object("process", place)
     if found is None:
         return place
     if not callable(found):
         return found
-    try:
+    with naming_place("process", place, "failed when called without arguments"):
         return found()
-    except TypeError as error:
-        raise ValueError(
-            f"process: {place!r} cannot be called without arguments: {error}"
-        ) from None
 
 
 def is_path(process: Any) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float, as_float_array, as_int, safe_repr
 from pu_lib.mdp import FiniteMDP
+from pu_lib.settings import naming_place
 
 if TYPE_CHECKING:
     import gymnasium
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["from_gymnasium", "make_environment"]
 
 _MAX_DENSE = 10_000_000  # entries, 80 MB in each of several arrays
+_PLAYED_STEPS, _PLAYED_LENGTH = 500, 25  # steps played against the table, and steps of an episode
 # Wrappers of Gymnasium that change neither dynamics nor rewards before the end of a trajectory.
 _HARMLESS = {
     "Autoreset", "DtypeObservation", "FlattenObservation", "HumanRendering", "OrderEnforcing",
@@ -34,6 +39,9 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     env : gymnasium.Env or str
         An environment or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...). It may have those
         wrappers of Gymnasium that limit the time, check, record, render or transform observations.
+        A copy of the environment is played for 500 steps with random actions, to see that its
+        methods `step` and `reset` do what the table says; the environment itself is not changed.
+        An object that has only the attributes ``P`` and ``initial_state_distrib`` is not played.
     discount : float
         Discount factor in [0, 1); Gymnasium does not define a discount.
 
@@ -51,8 +59,9 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     ------
     ValueError
         If the id is unknown, the environment has no transition table or no distribution of the
-        initial state, the table is malformed, or a wrapper or an option of the environment changes
-        dynamics or rewards that the table does not contain.
+        initial state, the table is malformed, a wrapper or an option of the environment changes
+        dynamics or rewards that the table does not contain, or a played step or start has
+        probability 0 in the table.
 
     Examples
     --------
@@ -103,6 +112,8 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
         successors.append(n_states if terminated else after)
         probabilities.append(share)
         earned.append(share * as_float(f"{where}: reward", reward))
+    initial = as_float_array("env: initial_state_distrib", initial, shape=(n_states,))
+    _require_played(inner, name, table, initial)
     shape = ((n_states + 1) * n_actions, n_states + 1)
     transitions: NDArray[np.float64] | scipy.sparse.csr_array
     rewards: NDArray[np.float64]
@@ -121,7 +132,7 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     return FiniteMDP(
         transitions,
         rewards,
-        np.append(as_float_array("env: initial_state_distrib", initial, shape=(n_states,)), 0.0),
+        np.append(initial, 0.0),
         discount,
         np.arange(n_states + 1) == n_states,
     )
@@ -162,6 +173,71 @@ def _require_table_only(env: Any, inner: Any, name: str) -> None:
         )
 
 
+def _require_played(
+    env: Any, name: str, table: Mapping[Any, Any], initial: NDArray[np.float64]
+) -> None:
+    """Play a copy of an environment; raise a `ValueError` if the table does not have what happens.
+
+    A subclass may have its own `step` and `reset`, and inherit a table that does not contain them.
+    """
+    usual = getattr(sys.modules.get("gymnasium"), "Env", object)
+    if getattr(type(env), "step", None) in (None, getattr(usual, "step", None)):
+        return  # there is nothing but the table
+    copy, rng = _copy(env, table), np.random.default_rng(0)
+    state, taken = None, 0
+    for step in range(_PLAYED_STEPS):
+        action = int(rng.integers(len(table[0])))
+        what = "reset" if state is None else f"step in state {state} with action {action}"
+        try:
+            if state is None:
+                observed, _ = copy.reset(**({} if step else {"seed": 0}))
+            else:
+                observed, reward, terminated, truncated, _ = copy.step(action)
+        except Exception as error:
+            raise _unlike_table(name, f"{what} raises {type(error).__name__}: {error}") from None
+        after = as_int(f"env: {name}: observation of {what}", observed, low=0, high=len(table) - 1)
+        if state is None:
+            if not initial[after] > 0.0:
+                raise _unlike_table(name, f"{what} gives state {after}, no start of its table")
+            state, taken = after, 0
+            continue
+        reward = as_float(f"env: {name}: reward of {what}", reward)
+        for chance, successor, paid, ends in table[state][action]:
+            same = successor == after and bool(ends) == bool(terminated)
+            if same and chance > 0.0 and math.isclose(paid, reward, rel_tol=1e-6):
+                break
+        else:
+            result = f"state {after}, reward {reward} and terminated={terminated}"
+            raise _unlike_table(name, f"{what} gives {result}, no outcome of its table")
+        taken += 1
+        over = terminated or truncated or taken == _PLAYED_LENGTH
+        state = None if over else after
+
+
+def _unlike_table(name: str, what: str) -> ValueError:
+    return ValueError(
+        f"env: {name}: {what}. The process is read from the table P; to read the table alone, "
+        "pass types.SimpleNamespace(P=..., initial_state_distrib=...) with the attributes of the "
+        "environment."
+    )
+
+
+def _copy(env: Any, table: Mapping[Any, Any]) -> Any:
+    """Return a copy of an environment that shares the table and what cannot be copied.
+
+    The copy does not render. Gymnasium's own way to copy would construct a new environment.
+    """
+    copy = object.__new__(type(env))
+    memo = {id(env): copy, id(table): table}
+    for name, value in vars(env).items():
+        try:
+            vars(copy)[name] = deepcopy(value, memo)
+        except Exception:  # a window, for example
+            vars(copy)[name] = value
+    copy.render_mode = None
+    return copy
+
+
 def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
     """Yield each outcome of each state-action pair."""
     for state, actions in table.items():
@@ -178,7 +254,5 @@ def make_environment(env_id: str) -> gymnasium.Env[Any, Any]:
         raise ValueError(
             "env: an environment's id needs the package gymnasium: pip install 'pu-lib[empirical]'."
         ) from None
-    try:
+    with naming_place("env", env_id, "cannot be made"):
         return gymnasium.make(env_id)
-    except (gymnasium.error.Error, ImportError) as error:
-        raise ValueError(f"env: {env_id!r} cannot be made: {error}") from None

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -58,6 +59,9 @@ _ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a 
 _CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
 _KNOWN = {*_ARRAYS, *_CSR_ARRAYS, "_is_array"}
 _LARGEST_ITEM = 32  # bytes of a number in a file; the largest is a complex long double
+# An archive whose arrays are larger than 100 MB may expand to 1000 times its size. Arrays of zeros
+# expand to 1030 times their compressed size, the densest processes with zero rewards to about 800.
+_LARGEST_EXPANSION, _SMALL_ARCHIVE = 1000, 10**8
 # The largest value is max |reward| / (1 - discount). Up to 1e150, products of two values are still
 # below the largest float, 1.8e308.
 _LARGEST_VALUE = 1e150
@@ -288,7 +292,7 @@ class FiniteMDP:
                     f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
                     f"say, got {transitions.shape}."
                 )
-            matrix = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
+            matrix = _checked_csr(transitions)
             matrix.sum_duplicates()
             most_entries = int(np.diff(matrix.indptr).max())
             if self.n_states < _SPARSE_FROM_STATES:
@@ -801,6 +805,10 @@ class FiniteMDP:
         if not found.converged:
             ending = f"stopped after {max_evaluations} evaluations"
         where = "in proportion to the terms of each state" if bounds.per_state else "at every state"
+        trust = "certified up to rounding" if bounds.certified else "unless values underflow"
+        distance = f"values within {bounds.error.max():.1e} of the optimal ones, {where}, {trust}"
+        if np.isinf(bounds.error).any():
+            distance = "no bound on the distance from the optimal values is known"
         for array in (found.v, found.q, policy):
             array.setflags(write=False)
         return Optimum(
@@ -810,8 +818,7 @@ class FiniteMDP:
             performance=float(self.initial @ found.v),
             iterations=found.evaluations,
             converged=found.converged,
-            message=f"Modified policy iteration: {ending}; values within {bounds.error.max():.1e} "
-            f"of the optimal ones, {where}, certified up to rounding; {bounds.undecided} states "
+            message=f"Modified policy iteration: {ending}; {distance}; {bounds.undecided} states "
             "with undecided ties.",
         )
 
@@ -924,7 +931,7 @@ def _read_header(archive: Any, name: str) -> tuple[tuple[int, ...], np.dtype[Any
 def _require_sizes(
     path: str | PathLike[str], headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 ) -> None:
-    """Raise an error if an array is larger than the shape of the rewards allows.
+    """Raise an error if an array, or all of them, are larger than the rewards or the file allow.
 
     A small file can unpack to many gigabytes. Other mistakes are found by the constructor.
     """
@@ -945,6 +952,12 @@ def _require_sizes(
                 f"{path}: {name}: expected numbers, at most {limit} as the rewards of shape "
                 f"{shape} say, got shape {got} of type {dtype}."
             )
+    total = sum(math.prod(got) * dtype.itemsize for got, dtype in headers.values())
+    if total > max(_LARGEST_EXPANSION * os.path.getsize(path), _SMALL_ARCHIVE):
+        raise _BadContentError(
+            f"{path}: the arrays take {total / 1e6:.0f} MB, more than {_LARGEST_EXPANSION} times "
+            "the size of the file; save large arrays without compression."
+        )
 
 
 def _reshape_foreign(arrays: dict[str, Any]) -> None:
@@ -967,9 +980,26 @@ def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.
         if kind.item() not in (b"csr", "csr"):
             raise ValueError(f"format: expected 'csr', got {kind.item()!r}")
         matrix = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape))
-        matrix.check_format(full_check=True)
     except _UNREADABLE as error:
         raise ValueError(f"{path}: no sparse matrix of transitions ({error}).") from None
+    return matrix
+
+
+def _checked_csr(given: Any) -> scipy.sparse.csr_array:
+    """Return a copy in CSR form; raise a `ValueError` if indices are out of range or inconsistent.
+
+    SciPy's conversions and products do not check indices: they would read or write foreign memory.
+    """
+    try:
+        if given.format in ("coo", "dia"):  # the constructors check the indices
+            indices = given.coords if given.format == "coo" else given.offsets
+            given = type(given)((given.data, indices), shape=given.shape)
+        elif hasattr(given, "check_format"):  # csr, csc, bsr
+            given.check_format(full_check=True)
+        matrix = scipy.sparse.csr_array(given, dtype=np.float64, copy=True)
+        matrix.check_format(full_check=True)
+    except _UNREADABLE as error:
+        raise ValueError(f"transitions: the sparse matrix is invalid ({error}).") from None
     return matrix
 
 

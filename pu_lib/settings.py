@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from pu_lib.arrays import safe_repr
 
-__all__ = ["as_list", "did_you_mean", "find_name", "read_settings", "write_settings"]
+__all__ = [
+    "as_list",
+    "did_you_mean",
+    "find_name",
+    "import_object",
+    "naming_place",
+    "read_settings",
+    "write_settings",
+]
 
 
 def as_list(values: Any) -> list[Any]:
@@ -57,6 +67,29 @@ def find_name(
         f"{argument}: unknown {safe_repr(given)}{did_you_mean(given, known)} "
         f"There are: {', '.join(known)}."
     )
+
+
+def import_object(argument: str, place: str) -> Any:
+    """Return the object at ``module:NAME``, or None if the module has no such name.
+
+    Raises a `ValueError` that names `argument` and `place` if the module cannot be imported.
+    """
+    module, _, name = place.partition(":")
+    with naming_place(argument, place, "cannot be imported"):
+        return getattr(import_module(module), name, None)
+
+
+@contextmanager
+def naming_place(argument: str, place: str, what: str) -> Iterator[None]:
+    """Convert what the user's code at ``module:NAME`` raises to a `ValueError` that names it.
+
+    The code may also end the program, as scripts do that are no modules.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        kind = "" if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: "
+        raise ValueError(f"{argument}: {place!r} {what}: {kind}{error}") from error
 
 
 def did_you_mean(given: object, names: Iterable[str]) -> str:

@@ -114,13 +114,17 @@ class Bounds(NamedTuple):
     per_state : bool
         Whether the bound is relative to the terms of each state, as opposed to equal at all states.
     undecided : int
-        The number of states at which more than one action may be the best within these errors,
-        including exact ties.
+        The number of states at which another action may be the best within these errors, including
+        exact ties.
+    certified : bool
+        Whether the bound covers all rounding errors: the terms of no state are below 1e-280, which
+        may underflow.
     """
 
     error: Floats
     per_state: bool
     undecided: int
+    certified: bool
 
 
 class Optimal(NamedTuple):
@@ -503,12 +507,13 @@ def _multiple(
 ) -> Any:  # fmt: skip
     """Return the smallest c such that e = c h satisfies the inequalities of the bounds.
 
-    The result is infinity if there is no such c. The function sets `wanting[s]` to an action of
-    state s for which no c is sufficient, or to -1.
+    The result is infinity if there is no such c, or if h is not a number >= 0 at a state. The
+    function sets `wanting[s]` to an action of state s for which no c is sufficient, or to -1.
     """
     n, n_actions = rewards.shape
-    c = 0.0
+    c, valid = 0.0, True
     for s in range(n):
+        valid = valid and h[s] >= 0.0  # a discount next to 1 can make the computed h negative
         wanting[s] = -1
         least = 0.0
         for a in range(n_actions):
@@ -525,21 +530,22 @@ def _multiple(
             if gap > 0.0:
                 if slack > 0.0:
                     c = max(c, gap / slack)
-                elif slack < least:
+                elif wanting[s] < 0 or slack < least:
                     wanting[s], least = a, slack
     for s in range(n):
         if wanting[s] >= 0:
             return np.inf
-    return c
+    return c if valid else np.inf
 
 
 @allocating
 def _undecided(
-    indptr: Any, indices: Any, data: Any, rewards: Any, discount: float, v: Any, q: Any, e: Any
-) -> Any:
-    """Return the number of states at which two actions may be the best if v has errors up to e.
+    indptr: Any, indices: Any, data: Any, rewards: Any, discount: float, v: Any, q: Any,
+    actions: Any, e: Any,
+) -> Any:  # fmt: skip
+    """Return the number of states at which an action not in `actions` may be the best.
 
-    States without successors are not counted.
+    The values v have errors up to e. States without successors are not counted.
     """
     n, n_actions = rewards.shape
     count, highest = 0, np.empty(n_actions)
@@ -553,12 +559,13 @@ def _undecided(
                 terms += discount * data[k] * abs(v[indices[k]])
             error += (end - begin + 4) * _U * terms
             highest[a] = q[s, a] + error
-            floor = max(floor, q[s, a] - error)
-        possible = 0
+            if a == actions[s]:
+                floor = q[s, a] - error
+        others = 0
         for a in range(n_actions):
-            if highest[a] >= floor:
-                possible += 1
-        if possible > 1 and indptr[s * n_actions] < indptr[(s + 1) * n_actions]:
+            if a != actions[s] and highest[a] >= floor:
+                others += 1
+        if others > 0 and indptr[s * n_actions] < indptr[(s + 1) * n_actions]:
             count += 1
     return count
 
@@ -587,6 +594,7 @@ def evaluate(
     Solution
         The values.
     """
+    chain.check_format(full_check=True)  # compiled code does not check indices
     return _values(chain, np.arange(len(rewards)), rewards, discount, start, VALUE_TOLERANCE)
 
 
@@ -660,6 +668,7 @@ def visits(chain: scipy.sparse.csr_array, initial: Floats, discount: float) -> S
     Solution
         The visits, which are non-negative.
     """
+    chain.check_format(full_check=True)
     adjoint = scipy.sparse.csr_array(chain.T)
     initial = initial.copy()  # read-only arrays would be compiled for once more
     rows, x, residual = np.arange(len(initial)), np.zeros(len(initial)), np.empty(len(initial))
@@ -706,6 +715,7 @@ def optimal(
     Optimal
         Values, action values and actions.
     """
+    matrix.check_format(full_check=True)
     n_states, n_actions = rewards.shape
     rewards = rewards.copy()  # read-only arrays would be compiled for once more
     process = (matrix.indptr, matrix.indices, matrix.data, rewards, discount)
@@ -756,16 +766,16 @@ def bounds(
     Returns
     -------
     Bounds
-        A bound for each state, and the number of states at which more than one action may be the
-        best.
+        A bound for each state, and the number of states at which another action may be the best.
     """
+    matrix.check_format(full_check=True)
     n_states, n_actions = rewards.shape
     rewards = rewards.copy()  # read-only arrays would be compiled for once more
     process = (matrix.indptr, matrix.indices, matrix.data, rewards, discount)
     first = np.arange(n_states) * n_actions
     v, q, size, wanting = found.v, found.q, np.empty(n_states), np.empty(n_states, np.int64)
     _backup(*process, v, found.actions.copy(), np.empty_like(q), size, np.empty(n_states))
-    h, actions, c = size, found.actions, np.inf
+    h, terms, actions, c = size, size, found.actions, np.inf
     for attempt in range(_ATTEMPTS):
         tolerance = max((1.0 - discount) * 0.1 ** (1 + 2 * attempt), _ROUNDINGS * _U)
         h = _values(matrix, first + actions, size, discount, h, tolerance).x
@@ -779,4 +789,5 @@ def bounds(
         h = np.ones(n_states)
         c = _multiple(*process, v, q, found.actions, h, wanting)
     error = c * h
-    return Bounds(error, per_state, _undecided(*process, v, q, error))
+    certified = not bool(((terms > 0.0) & (terms < _TINY)).any())
+    return Bounds(error, per_state, _undecided(*process, v, q, found.actions, error), certified)

@@ -41,7 +41,6 @@ experiments.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -66,7 +65,7 @@ from pu_lib.parametrizations import (
     unchecked_projection,
     unchecked_softmax,
 )
-from pu_lib.settings import find_name, read_settings
+from pu_lib.settings import find_name, import_object, naming_place, read_settings
 
 __all__ = [
     "JUDGED",
@@ -543,14 +542,14 @@ def name_of(update: Update) -> str:
 
 def _imported(place: str) -> Update:
     """Import, register and return the update at ``module:NAME``."""
-    module, _, name = place.partition(":")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"update: {place!r} cannot be imported: {error}") from None
+    found = import_object("update", place)
+    if found is None:
+        name = place.partition(":")[2]
+        raise ValueError(f"update: {place!r} cannot be imported: the module has no {name!r}.")
     if not (isinstance(found, Update) or (isinstance(found, type) and issubclass(found, Update))):
         raise ValueError(f"update: {place!r} is neither an Update nor a class of them: {found!r}.")
-    registered = register(found)
+    with naming_place("update", place, "cannot be registered"):
+        registered = register(found)
     return UPDATES[registered.name]
 
 

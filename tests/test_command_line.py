@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -432,3 +433,111 @@ def test_console_script_finds_updates_in_the_current_folder(tmp_path: Path) -> N
         assert by_script.stdout == by_module.stdout
     refused = run("-P", str(script), "unlearn", "--update", "mine:Own", "--step-size", "1", "--n=3")
     assert "No module named 'mine'" in refused.stderr
+
+
+# The user's terminal, settings and files
+
+RACE = ["race", "chain", "--update", "ce", "--step-size", "1", "--runs", "1", "--max-steps", "200"]
+
+
+def run_program(
+    *words: str, cwd: Path, after: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a shell; `after` follows the command, as ``| true`` does."""
+    path = os.pathsep.join([str(Path(pu_lib.__file__).parents[1]), *sys.path])
+    line = f"{shlex.join([sys.executable, '-m', 'pu_lib', *words])} {after}"
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path, **variables},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+    )
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [RACE, ["claims", "--list"], ["race", "--help"]])
+def test_closed_pipe_ends_the_command_without_a_word(
+    words: list[str], unbuffered: str, tmp_path: Path
+) -> None:
+    ended = run_program(*words, cwd=tmp_path, after="| true", PYTHONUNBUFFERED=unbuffered)
+    assert ended.stderr == ""
+    assert ended.returncode in ((141, 0) if "--help" in words else (141,))
+    assert (tmp_path / "race.png").exists() == (words == RACE)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_on_a_full_disk_is_an_error_after_the_figure(
+    unbuffered: str, tmp_path: Path
+) -> None:
+    ended = run_program(*RACE, cwd=tmp_path, after=">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: ")
+    assert "No space left on device" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert (tmp_path / "race.png").exists()
+
+
+def test_race_prints_its_table_if_the_figure_cannot_be_written(
+    record_calls: RecordCalls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def savefig(*place: object, **how: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    record_calls("pu_lib.experiments.race.race", "who won")
+    record_calls("pu_lib.show.race.draw_race", SimpleNamespace(savefig=savefig))
+    assert main(["race", "chain", "--figure", str(tmp_path / "drawn.svg")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "who won\n"
+    assert "No space left on device" in err
+
+
+def test_claims_are_recorded_before_they_are_printed(
+    monkeypatch: pytest.MonkeyPatch, record_calls: RecordCalls
+) -> None:
+    def print_error(text: str) -> None:
+        raise BrokenPipeError
+
+    written = record_calls("pu_lib.cli.claims.write_record", None)
+    monkeypatch.setattr("pu_lib.cli.claims._as_table", print_error)
+    assert main(["claims", "--record", "sec:gravity/condition"]) == 141
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
+def test_names_that_the_output_cannot_encode_are_escaped(encoding: str, tmp_path: Path) -> None:
+    raced = run_program(*RACE, "--figure", "кривая.png", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert (raced.returncode, raced.stderr) == (0, "")
+    assert r"Curves: \u043a\u0440\u0438\u0432\u0430\u044f.png" in raced.stdout
+    swept = ["sweep", *RACE[1:], "--out", "процесс"]
+    ended = run_program(*swept, cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith(r"\u043f\u0440")
+    assert {"кривая.png", "процесс"} <= set(os.listdir(tmp_path))
+    unknown = run_program("race", "ж", cwd=tmp_path, PYTHONIOENCODING=encoding)
+    assert r"unknown '\u0436'" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [("-1e-2", -0.01), ("-.5E+1", -5.0), ("-2.e0", -2.0), ("-1.5e-12", -1.5e-12), ("-3", -3.0)],
+)
+def test_negative_numbers_with_exponents_are_values(
+    number: str, value: float, record_calls: RecordCalls, tmp_path: Path
+) -> None:
+    raced = record_calls("pu_lib.experiments.race.race", "who won")
+    record_calls("pu_lib.show.race.draw_race", SimpleNamespace(savefig=lambda *_, **__: None))
+    figure = ["--figure", str(tmp_path / "drawn.svg")]
+    assert main(["race", "chain", *figure, "--target", number, "--step-size", "1", number]) == 0
+    assert (raced[0][1]["target"], raced[0][1]["step_sizes"]) == (value, [1.0, value])
+    made = record_calls("pu_lib.experiments.sweep.grid", [])
+    record_calls("pu_lib.experiments.sweep.run_missing", 0)
+    assert (
+        main(["sweep", "chain", "--out", "there", "--beta", number, "0.5", f"--target={number}"])
+        == 0
+    )
+    assert made[0][1]["parameters"] == {"beta": [value, 0.5]}
+    assert made[0][1]["target"] == value

@@ -448,18 +448,37 @@ def test_process_is_imported_from_a_module(tmp_path, monkeypatch):
         "def make(): return chain(5)\n"
         "def sized(n): return chain(n)\n"
         "number = 3\n"
+        "def unlucky(): raise KeyError('boom')\n"
+        "def ends(): raise SystemExit(7)\n"
     )
+    (tmp_path / "own_script.py").write_text("import sys\nsys.exit(7)\n")
+    (tmp_path / "own_error.py").write_text("raise RuntimeError('boom')\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert as_process("own_processes:process").n_states == 4
     assert as_process("own_processes:make").n_states == 5
     for name, message in (
-        ("own_processes:sized", "cannot be called without arguments"),
+        ("own_processes:sized", "failed when called without arguments: TypeError: sized"),
+        ("own_processes:unlucky", "'own_processes:unlucky' failed when .*: KeyError: 'boom'"),
+        ("own_processes:ends", "'own_processes:ends' failed when .*: SystemExit: 7"),
+        ("own_script:make", "'own_script:make' cannot be imported: SystemExit: 7"),
+        ("own_error:make", "'own_error:make' cannot be imported: RuntimeError: boom"),
+        ("..x:y", r"'\.\.x:y' cannot be imported: TypeError"),
+        (":y", "':y' cannot be imported: Empty module name"),
         ("own_processes:number", "expected a FiniteMDP, a Gymnasium environment"),
         ("own_processes:none", "process: unknown 'own_processes:none'"),
         ("no_such_module:make", "cannot be imported: No module named 'no_such_module'"),
     ):
         with pytest.raises(ValueError, match=message):
             as_process(name)
+
+
+def test_error_of_an_environment_names_the_id():
+    def unlucky():
+        raise KeyError("boom")
+
+    gymnasium.register("Unlucky-v0", entry_point=unlucky)
+    with pytest.raises(ValueError, match="'Unlucky-v0' cannot be made: KeyError: 'boom'"):
+        as_process("Unlucky-v0")
 
 
 @pytest.mark.parametrize("name", ["MDP.NPZ", "my.NpZ", "without suffix"])
@@ -524,6 +543,108 @@ def test_wrappers_that_may_change_the_process_are_rejected_by_name(wrap, name):
 def test_wrappers_that_do_not_change_the_process_are_accepted(wrap):
     env = wrap(gymnasium.make("FrozenLake-v1"))
     assert from_gymnasium(env).digest == from_gymnasium("FrozenLake-v1").digest
+
+
+FrozenLake = type(gymnasium.make("FrozenLake-v1").unwrapped)
+
+
+class Shaped(FrozenLake):
+    """Pays 0.05 less in each step than its table says."""
+
+    def step(self, action):
+        state, reward, *rest = super().step(action)
+        return state, reward - 0.05, *rest
+
+
+class Elsewhere(FrozenLake):
+    """Starts in another state than its table says."""
+
+    def reset(self, **settings):
+        _, info = super().reset(**settings)
+        self.s = 5
+        return 5, info
+
+
+class Endless(FrozenLake):
+    def step(self, action):
+        state, reward, _, *rest = super().step(action)
+        return state, reward, False, *rest
+
+
+class Jumps(FrozenLake):
+    def step(self, action):
+        state, *rest = super().step(action)
+        self.s = (state + 7) % 16
+        return self.s, *rest
+
+
+class Named(FrozenLake):
+    def reset(self, **settings):
+        return "start", {}
+
+
+class Broken(FrozenLake):
+    def step(self, action):
+        raise KeyError("who")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (
+            Shaped,
+            r"step in state 0 with action \d gives state .*, reward -0\.05 and terminated=False",
+        ),
+        (Elsewhere, "reset gives state 5, no start of its table"),
+        (
+            Endless,
+            r"step in state \d+ .* gives state \d+, reward 0.0 and terminated=False, no outcome",
+        ),
+        (Jumps, "step in state 0 with action .* gives state"),
+        (Named, "observation of reset: expected an integer, got 'start'"),
+        (Broken, "step in state 0 with action .* raises KeyError: 'who'"),
+    ],
+)
+@pytest.mark.parametrize("is_slippery", [True, False])
+def test_steps_that_are_not_in_the_table_are_rejected(kind, sentence, is_slippery):
+    env = kind(is_slippery=is_slippery)
+    with pytest.raises(ValueError, match=rf"env: .*{sentence}"):
+        from_gymnasium(env, 0.9)
+    with pytest.raises(ValueError, match=rf"env: .*{sentence}"):
+        from_gymnasium(gymnasium.wrappers.TimeLimit(env, 9))
+    alone = SimpleNamespace(P=env.P, initial_state_distrib=env.initial_state_distrib)
+    plain = from_gymnasium(FrozenLake(is_slippery=is_slippery), 0.9)
+    assert from_gymnasium(alone, 0.9).digest == plain.digest
+
+
+class Counted(FrozenLake, gymnasium.utils.EzPickle):
+    """Counts steps and holds what cannot be copied; its copies by pickle are made anew."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        gymnasium.utils.EzPickle.__init__(self, **settings)
+        self.steps, self.window = [0], (i for i in range(3))
+
+    def step(self, action):
+        self.steps[0] += 1
+        assert self.render_mode is None
+        return super().step(action)
+
+
+def test_environment_is_not_changed_by_reading():
+    env = Counted(is_slippery=True, render_mode="rgb_array")
+    env.P[0] = {a: [(1.0, 4, 2.0, False)] for a in range(4)}  # a change of its owner
+    env.reset(seed=3)
+    env.s, before = 6, env.np_random.bit_generator.state
+    assert from_gymnasium(env, 0.9).rewards[0].tolist() == [2.0] * 4
+    assert (env.s, env.steps, env.render_mode) == (6, [0], "rgb_array")
+    assert env.np_random.bit_generator.state == before
+
+
+def test_environment_without_methods_is_read_from_its_table():
+    env = type("TableOnly", (gymnasium.Env,), {})()
+    vars(env).update(vars(small_environment({})))
+    assert from_gymnasium(env).n_states == 3
 
 
 def test_fickle_passengers_are_rejected():

@@ -137,6 +137,29 @@ def test_update_is_imported_from_module_and_name(tmp_path, monkeypatch):
         run("chain", "json:loads", 5)
 
 
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("raise RuntimeError('boom')", "'foreign:X' cannot be imported: RuntimeError: boom"),
+        ("import sys; sys.exit(7)", "'foreign:X' cannot be imported: SystemExit: 7"),
+        ("def __getattr__(name): raise KeyError(name)", "cannot be imported: KeyError: 'X'"),
+        (
+            "from pu_lib.updates import SoftmaxPolicyGradient as Base\n"
+            "class X(Base):\n    name = 'x'\n    def __init__(self): raise KeyError('boom')\n",
+            "'foreign:X' cannot be registered: KeyError: 'boom'",
+        ),
+    ],
+)
+def test_errors_of_a_module_with_an_update_name_it(code, sentence, tmp_path, monkeypatch, capsys):
+    (tmp_path / "foreign.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "foreign", raising=False)
+    assert main(["unlearn", "--update", "foreign:X", "--step-size", "1", "--n", "3"]) == 2
+    assert capsys.readouterr().err.startswith("error: update: ")
+    with pytest.raises(ValueError, match=f"update: .*{sentence}"):
+        run("chain", "foreign:X", 5)
+
+
 def test_missing_subcommand_exits_with_2(capsys):
     with pytest.raises(SystemExit) as exited:
         main([])

@@ -359,8 +359,8 @@ def test_sparse_transitions_are_saved_as_scipy_does(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"indices": np.full(1797, 600)}, "no sparse matrix of transitions"),
-        ({"indices": np.full(1797, -1)}, "no sparse matrix of transitions"),
+        ({"indices": np.full(1797, 600)}, r"ring.npz: transitions: .* invalid \(indices must be"),
+        ({"indices": np.full(1797, -1)}, "the sparse matrix is invalid"),
         ({"indptr": np.zeros(3, int)}, "no sparse matrix of transitions"),
         ({"shape": np.array([7])}, "no sparse matrix of transitions"),
         ({"format": np.array(b"csc")}, "format: expected 'csr', got b'csc'"),
@@ -376,6 +376,24 @@ def test_load_rejects_damaged_sparse_transitions(change, sentence, tmp_path):
     np.savez(path, **(arrays | change))
     with pytest.raises(ValueError, match=sentence):
         FiniteMDP.load(path)
+
+
+def test_load_rejects_archives_that_expand_to_more_than_a_thousand_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_SMALL_ARCHIVE", 10**6)
+    path, n = tmp_path / "zeros.npz", 100
+    zeros = {"rewards": np.zeros((n, n)), "transitions": np.zeros((n, n, n))}
+    np.savez_compressed(path, **zeros, initial=np.eye(n)[0], discount=0.9)
+    monkeypatch.setattr(processes, "_LARGEST_EXPANSION", 900)  # small arrays have larger headers
+    with monkeypatch.context() as patched:
+        patched.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # nothing is unpacked
+        with pytest.raises(ValueError, match=r"zeros.npz: the arrays take 8 MB, more than 900"):
+            FiniteMDP.load(path)
+    n = 499  # what `save` compresses best: one successor, and rewards of zero
+    transitions = np.zeros((n, 2, n))
+    transitions[:, :, 0] = 1.0
+    saved = FiniteMDP(transitions, np.zeros((n, 2, n)), np.eye(n)[0], 0.9)
+    saved.save(path)
+    assert FiniteMDP.load(path).digest == saved.digest
 
 
 def test_load_rejects_other_files(tmp_path):
@@ -544,6 +562,44 @@ def test_error_names_state_and_action_of_a_sparse_entry():
         FiniteMDP(**(arguments() | {"transitions": scipy.sparse.csr_array(flat)}))
     with pytest.raises(ValueError, match="sparse matrix of numbers, got bool"):
         FiniteMDP(**(arguments() | {"transitions": scipy.sparse.csr_array(flat > 0)}))
+
+
+def set_entry(name, index, value):
+    return lambda matrix: getattr(matrix, name).__setitem__(index, value)
+
+
+@pytest.mark.parametrize("n", [30, 600])  # dense or sparse
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        ("csr", set_entry("indptr", 5, 10**6)),
+        ("csr", set_entry("indptr", 5, -3)),
+        ("csr", set_entry("indices", 7, 10**6)),
+        ("csr", set_entry("indices", 7, -1)),
+        ("csr", lambda matrix: setattr(matrix, "data", matrix.data[:9])),
+        ("csr", lambda matrix: setattr(matrix, "indptr", None)),
+        ("csc", set_entry("indices", 7, 10**7)),
+        ("csc", set_entry("indptr", 3, 10**7)),
+        ("bsr", set_entry("indices", 7, 10**6)),
+        ("coo", lambda matrix: matrix.coords[0].__setitem__(3, 10**7)),
+        ("coo", lambda matrix: matrix.coords[1].__setitem__(3, -7)),
+        ("coo", lambda matrix: setattr(matrix, "data", matrix.data[:9])),
+        ("dia", lambda matrix: setattr(matrix, "offsets", matrix.offsets[:1])),
+        ("lil", set_entry("rows", 3, [10**6])),
+        ("lil", set_entry("rows", 3, [-(10**6)])),
+        ("lil", set_entry("data", 3, [1.0, 2.0])),
+        ("dok", lambda matrix: matrix._dict.__setitem__((10**6, 3), 1.0)),
+    ],
+)
+@pytest.mark.parametrize("form", ["array", "matrix"])
+def test_invalid_sparse_matrices_are_rejected(n, kind, damage, form):
+    place = np.arange(2 * n), (np.arange(2 * n) + 1) % n
+    ring = scipy.sparse.coo_array((np.ones(2 * n), place), shape=(2 * n, n))
+    matrix = getattr(scipy.sparse, f"{kind}_{form}")(ring)
+    assert FiniteMDP(matrix, np.zeros((n, 2)), np.eye(n)[0], 0.9).n_states == n
+    damage(matrix)
+    with pytest.raises(ValueError, match=r"transitions: (the sparse matrix is invalid|the prob)"):
+        FiniteMDP(matrix, np.zeros((n, 2)), np.eye(n)[0], 0.9)
 
 
 @pytest.mark.parametrize("last", [[0.0, 0.0, 0.5], [0.0, 1e-6, 1.0 - 1e-6], [1.0, 0.0, 0.0]])

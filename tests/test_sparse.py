@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pu_lib import from_gymnasium, sparse
+from pu_lib import FiniteMDP, from_gymnasium, sparse
 from pu_lib.engine import compiling
 
 DISCOUNTS = (0.0, 0.3, 0.9, 0.99, 0.999, 0.9999)
@@ -384,6 +384,50 @@ def test_bounds_contain_the_error_of_incorrect_values(error):
     assert sparse.bounds(matrix, rewards, 0.9, right).error[100] < 1e-10 * v[100]
 
 
+def test_bounds_are_infinite_if_the_discount_is_too_close_to_1_to_compute_them():
+    """Processes for which the computed sum of errors is negative, and the values are wrong."""
+    discount = 1.0 - 2.0**-53
+    rows = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    columns = [0, 4, 1, 4, 0, 4, 0, 4, 0, 3]
+    leave = [8.171853751357401e-09, 5.399660802101715e-12, 0.9999999999779166,
+             4.750273252454917e-09, 3.680681412935866e-13]  # fmt: skip
+    stay = [0.9999999918281463, 0.9999999999946003, 2.2083487572511496e-11,
+            0.9999999952497267, 0.999999999999632]  # fmt: skip
+    shares = np.stack([leave, stay], axis=1).ravel()
+    matrix = scipy.sparse.csr_array((shares, (rows, columns)), shape=(5, 5))
+    rewards = np.array([1.8082558239976715e-06, 8.744879393628814e-27, 2.931562183256218e-18,
+                        6.29706512396752e-15, -9.701402380935372e-17])[:, np.newaxis]  # fmt: skip
+    bounds = sparse.bounds(matrix, rewards, discount, sparse.optimal(matrix, rewards, discount))
+    assert (bounds.error == np.inf).all()
+    copies = scipy.sparse.csr_array(scipy.sparse.block_diag([matrix] * 120))
+    process = FiniteMDP(copies, np.tile(rewards, (120, 1)), np.full(600, 1 / 600), discount)
+    assert "no bound on the distance from the optimal values is known" in process.optimal().message
+
+
+@pytest.mark.parametrize(("unit", "certified"), [(1e-270, True), (1e-285, False), (1e-310, False)])
+def test_bounds_are_not_certified_if_values_may_underflow(unit, certified):
+    matrix, rewards = ring(600), np.arange(1200.0).reshape(600, 2) * unit
+    process = FiniteMDP(matrix, rewards, np.full(600, 1 / 600), 0.9)
+    assert ("certified up to rounding" in process.optimal().message) == certified
+    assert ("unless values underflow" in process.optimal().message) != certified
+
+
+@pytest.mark.parametrize("function", ["evaluate", "visits", "optimal", "bounds"])
+def test_invalid_indices_are_rejected(function):
+    matrix, rewards = corridor(60)
+    found = sparse.optimal(matrix, rewards, 0.9)
+    chain = matrix[np.arange(60) * 2]
+    chain.indices[3], matrix.indices[3] = 10**6, 10**6
+    given = {
+        "evaluate": (chain, rewards[:, 0], 0.9),
+        "visits": (chain, rewards[:, 0], 0.9),
+        "optimal": (matrix, rewards, 0.9),
+        "bounds": (matrix, rewards, 0.9, found),
+    }
+    with pytest.raises(ValueError, match="indices must be < 60"):
+        getattr(sparse, function)(*given[function])
+
+
 def test_bounds_contain_the_error_of_the_values_of_a_suboptimal_policy():
     matrix, rewards = corridor(60)
     found = sparse.optimal(matrix, rewards, 0.9)
@@ -393,6 +437,20 @@ def test_bounds_contain_the_error_of_the_values_of_a_suboptimal_policy():
     bounds = sparse.bounds(matrix, rewards, 0.9, poor)
     assert (left + bounds.error >= found.v).all()
     assert bounds.undecided > 0
+
+
+def test_action_that_is_slightly_worse_than_the_best_is_undecided():
+    """Policy iteration keeps an action if another one is better by a few roundings."""
+    shares, loop = [4.720283614954839e-15, 0.9999999999999952, 1.0], ([0, 0, 1], [0, 1, 1])
+    matrix = scipy.sparse.csr_array((shares, loop), shape=(4, 2))
+    rewards = np.array([[-89579258.46624579, -89579258.4662458], [0.0, 0.0]])
+    found = sparse.optimal(matrix, rewards, 0.3)
+    exact = Fraction(-89579258.46624579) / (
+        1 - Fraction(0.3) * Fraction(shares[0])
+    )  # the value of action 0
+    assert found.actions[0] == 0
+    assert exact < -89579258.4662458
+    assert sparse.bounds(matrix, rewards, 0.3, found).undecided == 1
 
 
 def test_equal_actions_are_undecided_but_terminal_states_are_not():

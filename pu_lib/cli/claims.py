@@ -61,9 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
             judgements.append(judge(claim))
             if arguments.record:
                 _require_sound(judgements[-1])
-    print(_as_json(judgements) if arguments.json else _as_table(judgements))
     if arguments.record:
-        write_record(judgements)
+        write_record(judgements)  # before any output, which the reader may close
+    print(_as_json(judgements) if arguments.json else _as_table(judgements))
     found = [(j.claim.id, difference) for j in judgements for difference in j.differences]
     for name, difference in found:
         print(f"{name}: {difference}", file=sys.stderr)

@@ -79,8 +79,10 @@ def _run(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         updates=arguments.update,
     )
-    print(found)
-    with replacing(figure) as file:
-        draw_race(found).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
+    try:
+        with replacing(figure) as file:
+            draw_race(found).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
+    finally:
+        print(found)  # also if the figure cannot be written
     print(f"Curves: {figure}")
     return 0

@@ -69,7 +69,7 @@ def collect(
         If `dataset` is not a directory or has no runs, `directory` is inside `dataset` or cannot be
         written, or `seconds` is not a finite number >= 0.
     DatabaseError
-        If the database of `dataset` cannot be read or written.
+        If the database of `dataset` cannot be read.
     """
     source, target = Path(dataset), Path(directory)
     if not source.is_dir():
@@ -79,7 +79,7 @@ def collect(
     seconds = as_float("seconds", seconds, low=0.0)
     everything = pd.DataFrame()
     if has_runs(source):
-        with Database(source) as database:
+        with Database(source, read_only=(source / "runs.sqlite").exists()) as database:
             everything = database.read()
     if everything.empty:
         raise ValueError(f"{dataset}: there are no runs in it; give the directory of a sweep.")

@@ -26,7 +26,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pu_lib.arrays import as_float_array, as_int, safe_repr
 from pu_lib.domains import DOMAINS, PAPER, Domain
 from pu_lib.experiments.cells import (
     IN_COLUMNS,
@@ -50,6 +51,7 @@ from pu_lib.experiments.cells import (
 from pu_lib.experiments.jekyll_hyde import engine_of
 from pu_lib.experiments.options import Options, configured, describe, parse, program, scheme_of
 from pu_lib.files import replacing
+from pu_lib.settings import read_settings
 from pu_lib.updates import UPDATES, EscortPolicyGradient, Update
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "Database",
     "DatabaseError",
     "cell_of",
+    "setting_text",
     "update_words",
     "words_of",
 ]
@@ -82,6 +85,7 @@ CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
 (see `pu_lib.experiments.cells.digest_of`) and measurements."""
 
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
+_DTYPES = {name: COLUMNS.field(name).type.to_pandas_dtype() for name in _MEASURED}
 ORDER = [
     "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
     "seed", "max_steps", "target",
@@ -108,6 +112,18 @@ _DISK = (
     "a sweep needs a directory that it may write to, on a local disk with space left; the runs in "
     "the database are safe, and the sweep can be resumed"
 )
+_ADVICE = {
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "another program uses it; wait"),
+    **dict.fromkeys(
+        (
+            sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
+            sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
+        ),
+        _DISK,
+    ),
+}  # fmt: skip
+"""What to do about an error of SQLite, by its code. Other errors mean that the file is damaged."""
+
 _NETWORK = {
     "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "glusterfs", "gpfs", "lustre",
     "nfs", "nfs4", "smb3", "smbfs",
@@ -131,9 +147,18 @@ def words_of(cell: Cell) -> Words:
     Raises
     ------
     ValueError
-        If tables of runs cannot record the name or an option of the update.
+        If tables of runs cannot record the name or an option of the update, or a parameter of the
+        domain.
     """
-    given = cell.process.parameters
+    given, source = cell.process.parameters, cell.process.source
+    if isinstance(source, Domain):
+        settings = cell.process.label.partition(" ")[2]
+        for name, value in read_settings("parameters", settings, source.parameters).items():
+            if value != given[name]:
+                raise ValueError(
+                    f"{name}: expected a parameter that a table can record, got "
+                    f"{safe_repr(given[name])}, which is read as {value!r}."
+                )
     sizes = {"n_states": given.get("n_states"), "n_actions": given.get("n_actions")}
     if None in sizes.values():
         process = problem_of(cell, 0)
@@ -222,7 +247,9 @@ class Database:
     Parameters
     ----------
     directory : path
-        The directory, which is created if it does not exist.
+        The directory. Unless `read_only` is true, it is created if it does not exist.
+    read_only : bool, optional
+        Whether to open the database for reading alone, which needs no permission to write.
 
     Attributes
     ----------
@@ -234,29 +261,29 @@ class Database:
     Raises
     ------
     DatabaseError
-        If the database cannot be written, is on a network disk, is damaged or has runs of another
-        engine, or if a Parquet file of an earlier release cannot be imported.
+        If the database cannot be created, is on a network disk, is damaged, has other tables or has
+        runs of another engine, or if a Parquet file of an earlier release cannot be imported.
     """
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
-        self.directory = Path(directory)
+    def __init__(self, directory: str | os.PathLike[str], read_only: bool = False) -> None:
+        self.directory, self._read_only = Path(directory), read_only
         self.path = self.directory / "runs.sqlite"
         self._processes: dict[tuple[Any, ...], str] = {}  # digests, by `_process_key`
         self._last_setting = 0  # the last id whose process is in `_processes`
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DatabaseError(
-                f"{self.directory}: cannot be made ({error.strerror}); name another directory."
-            ) from None
-        if (kind := _file_system(self.directory)) in _NETWORK:
-            raise DatabaseError(f"{self.directory}: is on a network disk ({kind}); {_DISK}.")
+        if not read_only:
+            self._make_directory()
+        if (self.path.exists() or self.path.is_symlink()) and not self.path.is_file():
+            what = "a link to no file" if self.path.is_symlink() else "no file"
+            raise DatabaseError(f"{self.path}: is {what}; move it away, or name another directory.")
+        if not read_only:
+            self._require_writable()
         with self._sqlite_errors():
-            self._connection = sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+            self._connection = self._connect()
         try:
             with self._sqlite_errors():
                 self._prepare()
-            self._import()
+            if not read_only:
+                self._import()
         except BaseException:
             self.close()
             raise
@@ -271,23 +298,76 @@ class Database:
         """Close the connection."""
         self._connection.close()
 
+    def _make_directory(self) -> None:
+        """Make the directory if it does not exist."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DatabaseError(
+                f"{self.directory}: cannot be made ({error.strerror}); name another directory."
+            ) from None
+
+    def _require_writable(self) -> None:
+        """Raise an error, before runs are computed, if they could not be written."""
+        for path in (self.directory, self.path):
+            if path.exists() and not os.access(path, os.W_OK):
+                raise DatabaseError(f"{path}: is read-only; {_DISK}.")
+        if (kind := _file_system(self.directory)) in _NETWORK:
+            raise DatabaseError(f"{self.directory}: is on a network disk ({kind}); {_DISK}.")
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open the file; nothing is written if it is opened for reading alone."""
+        if not self._read_only:
+            return sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+        address = f"{self.path.resolve().as_uri()}?mode=ro"
+        log, shared = (self.path.with_name(f"{self.path.name}-{x}") for x in ("wal", "shm"))
+        writable = os.access(self.directory, os.W_OK)
+        if not log.exists() or (log.stat().st_size == 0 and not writable):
+            address += "&immutable=1"  # nobody writes; SQLite then makes no files beside it
+        elif not shared.exists() and not writable:
+            raise DatabaseError(
+                f"{self.path}: the last runs are in {log.name}, which cannot be read in a "
+                "read-only directory; copy the directory, and read the copy."
+            )
+        return sqlite3.connect(address, _PATIENCE, isolation_level=None, uri=True)
+
     def _prepare(self) -> None:
         """Check the database, and create its tables if it is new."""
         if (found := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
             raise sqlite3.DatabaseError(found[0][0])
-        if self._execute("SELECT 1 FROM sqlite_master") and self._execute(
-            "PRAGMA user_version"
-        ) != [(1,)]:
-            raise sqlite3.DatabaseError("it has other tables, or is of a later release")
-        self._execute("PRAGMA synchronous = NORMAL")
-        if self._turn_on_log() != "wal":
-            raise sqlite3.OperationalError("no write-ahead log")
-        with self._transaction():
-            if not self._execute("SELECT 1 FROM sqlite_master"):
-                for statement in _TABLES.split(";"):
-                    self._execute(statement)
+        if self._execute("SELECT 1 FROM sqlite_master"):
+            self._require_tables()
+        if not self._read_only:
+            self._execute("PRAGMA synchronous = NORMAL")
+            if self._turn_on_log() != "wal":
+                raise DatabaseError(f"{self.path}: no write-ahead log; {_DISK}.")
+            with self._transaction():
+                if not self._execute("SELECT 1 FROM sqlite_master"):
+                    for statement in _TABLES.split(";"):
+                        self._execute(statement)
         for text, engine in self._execute("SELECT cell, engine FROM settings"):
             _require_engine(self.path, engine, _engine(_words(text)))
+
+    def _require_tables(self) -> None:
+        """Raise an error unless the tables, with their columns and triggers, are those of sweeps.
+
+        A user's own tables, views and indices are no error.
+        """
+        schema = (
+            "SELECT type, name, sql FROM sqlite_master WHERE type != 'index' "
+            "AND tbl_name IN ('settings', 'runs', 'imported') ORDER BY name"
+        )
+        with closing(sqlite3.connect(":memory:")) as usual:
+            usual.executescript(_TABLES)
+            expected = usual.execute(schema).fetchall()
+        version, found = self._execute("PRAGMA user_version"), self._execute(schema)
+        if version != [(1,)] or not {row[1] for row in expected} & {row[1] for row in found}:
+            raise sqlite3.DatabaseError("it has other tables, or is of a later release")
+        if found != expected:
+            names = sorted({row[1] for row in set(found) ^ set(expected)})
+            raise sqlite3.DatabaseError(
+                f"its tables were changed by another program ({', '.join(names)})"
+            )
 
     def _turn_on_log(self) -> Any:
         """Turn on the write-ahead log and return the journal mode.
@@ -313,9 +393,12 @@ class Database:
         """Convert errors of SQLite to `DatabaseError`."""
         try:
             yield
-        except sqlite3.DatabaseError as error:
-            what = _DISK if isinstance(error, sqlite3.OperationalError) else _DAMAGED
-            raise DatabaseError(f"{self.path}: {error}; {what}.") from None
+        except (sqlite3.Error, UnicodeError) as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            advice = _ADVICE.get(code, _DAMAGED)
+            if self._read_only and advice == _DISK:
+                advice = "reading needs permission to read the file and its directory"
+            raise DatabaseError(f"{self.path}: {error}; {advice}.") from None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -423,7 +506,10 @@ class Database:
             insert = "INSERT INTO settings (cell, process, engine) VALUES (?, ?, ?)"
             self._execute(insert, *setting)
             ((number,),) = self._execute("SELECT last_insert_rowid()")
-        columns = {name: np.asarray(measured[name]) for name in _MEASURED}
+        columns = {
+            name: np.asarray(measured[name]).astype(dtype, casting="same_kind")
+            for name, dtype in _DTYPES.items()
+        }
         columns["censored"] = columns["censored"].astype(int)
         start = _checksum([setting.text, setting.engine])
         found = map(list, zip(*(column.tolist() for column in columns.values()), strict=True))
@@ -471,7 +557,7 @@ class Database:
         added = 0
         with self._transaction():
             for words, engine, process, group in _by_setting(_checked(runs, "runs")):
-                setting, cell = wanted.get(_text(words), (None, None))
+                setting, cell = wanted.get(setting_text(words), (None, None))
                 if setting is None or cell is None or setting.engine != engine:
                     continue
                 if process == setting.process or (not process and _never_changes(cell.process)):
@@ -488,7 +574,7 @@ class Database:
                     continue
                 for words, engine, _, group in _by_setting(_old_runs(path, *match.groups())):
                     _require_engine(path, engine, _engine(words))
-                    self._add(_Setting(_text(words), "", engine), group)
+                    self._add(_Setting(setting_text(words), "", engine), group)
                 self._execute("INSERT INTO imported VALUES (?)", path.name)
 
     # Reading
@@ -580,7 +666,9 @@ def _never_changes(process: Process) -> bool:
 
 
 def _setting(cell: Cell) -> _Setting:
-    return _Setting(_text(words_of(cell)), digest_of(cell), engine_of(cell.update, cell.options))
+    return _Setting(
+        setting_text(words_of(cell)), digest_of(cell), engine_of(cell.update, cell.options)
+    )
 
 
 def _engine(words: Words) -> str:
@@ -609,10 +697,44 @@ def _file_system(directory: Path) -> str:
     return kinds.get(f"{os.major(device)}:{os.minor(device)}", "")
 
 
-def _text(words: Words) -> str:
-    """Return the setting of a cell as JSON, with null for NaN."""
-    floats = {name: float(words[name]) for name in ("eta", "beta", "target")}
-    return json.dumps({**words, **{k: None if x != x else x for k, x in floats.items()}})
+def _checked_words(words: Words) -> Words:
+    """Return a setting with the types of `CELL_COLUMNS`; raise a `ValueError` that names a column.
+
+    The setting is checked before it is written and after it is read.
+    """
+    checked = {}
+    for name in CELL_COLUMNS:
+        value, kind = words[name], COLUMNS.field(name).type
+        if kind == _WORDS:
+            if not (isinstance(value, str) and value and _is_unicode(value)):
+                raise ValueError(
+                    f"{name}: expected a text, not empty and without lone surrogates, got "
+                    f"{safe_repr(value)}."
+                )
+        elif pa.types.is_integer(kind):
+            value = as_int(name, value, low=0, high=2 ** (kind.bit_width - 1) - 1)
+        elif name != "beta" or value == value:  # beta is NaN if the domain has no such parameter
+            value = float(as_float_array(name, value, shape=(), infinite=True))
+        checked[name] = value
+    parse(checked["preset"].removesuffix(_KEEP))
+    return checked
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text has no lone surrogates, which no encoding of Unicode can write."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def setting_text(words: Words) -> str:
+    """Return the setting of a cell as JSON, with null for NaN.
+
+    Raises
+    ------
+    ValueError
+        If a column has another type than in `COLUMNS`; the message names the column.
+    """
+    checked = _checked_words(words)
+    return json.dumps({name: None if x != x else x for name, x in checked.items()})
 
 
 def _words(text: str) -> Words:
@@ -620,10 +742,10 @@ def _words(text: str) -> Words:
     try:
         found = json.loads(text)
         if list(found) != CELL_COLUMNS:
-            raise ValueError
-    except (ValueError, TypeError):
-        raise sqlite3.DatabaseError("a setting cannot be read") from None
-    return {name: math.nan if value is None else value for name, value in found.items()}
+            raise ValueError("it has other columns")
+        return _checked_words({k: math.nan if x is None else x for k, x in found.items()})
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise sqlite3.DatabaseError(f"a setting cannot be read ({error})") from None
 
 
 def _checksum(values: list[Any], start: int = 0) -> int:

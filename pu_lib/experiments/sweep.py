@@ -115,7 +115,7 @@ def grid(
         name is unknown, or an argument is out of range or repeated.
     """
     with naming_the_extra():
-        from pu_lib.experiments.database import update_words
+        from pu_lib.experiments.database import setting_text, update_words, words_of
 
     first, options = read_process(process), require_options(options)
     chosen = [
@@ -134,11 +134,13 @@ def grid(
         if not as_float("step_sizes", step_size) > 0.0:
             raise ValueError(f"step_sizes: expected finite numbers > 0, got {step_size}.")
     chosen_schemes = [scheme_of(name) for name in _require_once("schemes", as_list(schemes))]
-    title = experiment or _title(process, first)
+    title = _title(process, first) if experiment is None else experiment
     cells = [
         base_cell(each, chosen[0], chosen_schemes[0], options, max_steps, target, seed, title)
         for each in _variants(first, process, dict(parameters or {}))
     ]
+    for cell in cells:
+        setting_text(words_of(cell))  # raises if a database cannot store the setting
     return chunks_of(
         [
             replace(cell, scheme=scheme, step_size=float(step_size), update=update)
@@ -213,7 +215,7 @@ def base_cell(
         scheme=scheme,
         options=options,
         max_steps=as_int("max_steps", max_steps, low=1, high=_MOST_STEPS),
-        target=float(process.target if target is None else target),
+        target=as_float("target", process.target if target is None else target),
         seed=as_int("seed", seed, low=0, high=2**63 - 1),
         experiment=experiment,
     )
@@ -226,7 +228,7 @@ def _require_size(cell: Cell) -> None:
     problem = problem_of(cell, 0)
     sizes = {"n_states": problem.n_states, "n_actions": problem.n_actions}
     for name, expected in cell.process.parameters.items():
-        if sizes.get(name, expected) != expected:
+        if name in sizes and sizes[name] != expected:
             raise ValueError(
                 f"{name}: the domain {cell.process.label!r} has {sizes[name]} where its parameter "
                 f"says {expected}; rename the parameter of the domain."

@@ -5,6 +5,7 @@ import hashlib
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import sys
@@ -38,6 +39,7 @@ from pu_lib.experiments.database import (
 )
 from pu_lib.experiments.options import PAPER
 from pu_lib.experiments.sweep import chunks_of, grid, run_chunk, run_missing, sweep
+from pu_lib.mdp import FiniteMDP
 
 WORDS = dict(
     zip(
@@ -489,16 +491,148 @@ def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
         ("UPDATE settings SET cell = '{'", "a setting cannot be read"),
         ("UPDATE settings SET cell = '[]'", "a setting cannot be read"),
         ("UPDATE settings SET cell = '{\"eta\": 1}'", "a setting cannot be read"),
+        (
+            "UPDATE settings SET cell = replace(cell, '\"seed\": 3', '\"seed\": true')",
+            "seed: expected",
+        ),
+        ("UPDATE settings SET cell = replace(cell, '\"paper\"', '\"xyzzy\"')", "unknown 'xyzzy'"),
+        ("UPDATE settings SET cell = CAST(x'ff00' AS TEXT)", "Could not decode to UTF-8"),
+        ("ALTER TABLE runs ADD COLUMN own", r"tables were changed by another program \(runs\)"),
+        ("ALTER TABLE runs DROP COLUMN episodes", "tables were changed by another program"),
+        ("DROP TABLE imported", "tables were changed by another program"),
+        ("ALTER TABLE runs RENAME TO own; CREATE VIEW runs AS SELECT * FROM own", "were changed"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM runs; END",
+            r"tables were changed by another program \(t\)",
+        ),
     ],
 )
 def test_manual_changes_are_detected(change, sentence, tmp_path):
     fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection, connection:
-        connection.execute(change)
+        connection.executescript(change)
     assert_rejected(tmp_path, sentence)
 
 
+def test_tables_of_a_user_are_left_alone(whole, tmp_path):
+    fill(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection, connection:
+        connection.executescript("CREATE VIEW best AS SELECT min(steps) FROM runs; ANALYZE")
+    assert_complete(tmp_path, whole)
+
+
+def test_path_that_is_no_file_is_named(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    path.mkdir()
+    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is no file; move it away, or name"):
+        Database(tmp_path)
+    path.rmdir()
+    path.symlink_to(tmp_path / "missing")
+    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is a link to no file; move it away"):
+        Database(tmp_path)
+    assert path.is_symlink()
+
+
+# What is written can be read
+
+
+def bet(stake: int = 1, word: str = "red") -> FiniteMDP:
+    return domains.chain(4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"experiment": 2026}, "experiment: expected a text, .*, got 2026"),
+        ({"experiment": True}, "experiment: expected a text, .*, got True"),
+        ({"experiment": 1.5}, "experiment: expected a text, .*, got 1.5"),
+        ({"experiment": ("a",)}, r"experiment: expected a text, .*, got \('a',\)"),
+        ({"experiment": b"a"}, "experiment: expected a text, .*, got b'a'"),
+        ({"experiment": ""}, "experiment: expected a text, .*, got ''"),
+        ({"experiment": "a\ud800"}, r"experiment: expected a text, .*, got 'a\\ud800'"),
+        ({"target": "0.5"}, "target: expected an array of numbers, got text"),
+        ({"parameters": {"word": ["two words"]}}, "'words' is not 'option=value'"),
+        ({"parameters": {"word": ["5"]}}, "word: expected .*, got '5', which is read as 5.0"),
+        ({"parameters": {"stake": [1.5]}}, "stake: expected an integer, got '1.5'"),
+        ({"parameters": {"stake": [float("nan")]}}, "stake: expected an integer, got 'nan'"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_not_written(settings, sentence, tmp_path, monkeypatch):
+    monkeypatch.setitem(domains._DOMAINS, "bet", Domain("bet", bet))
+    with pytest.raises(ValueError, match=sentence):
+        sweep("bet", tmp_path, updates=["ce"], step_sizes=[1], runs=1, max_steps=9, **settings)
+    assert os.listdir(tmp_path) == []
+
+
+def test_numbers_of_numpy_are_stored(tmp_path):
+    lengths = {"n_states": np.arange(3, 5), "beta": np.array([0.7], np.float32)}
+    settings = {"updates": ["ce"], "step_sizes": np.array([1]), "max_steps": np.int64(9)}
+    found = sweep("chain", tmp_path, runs=1, parameters=lengths, seed=np.int64(2), **settings)
+    assert found.table["n_states"].tolist() == [3, 4]
+    assert cell_of(found.table.iloc[0]).process.parameters["n_states"] == 3
+
+
+def test_measurements_of_another_type_are_not_written(tmp_path):
+    chunk = CHUNKS[0]
+    with Database(tmp_path) as database:
+        with pytest.raises(TypeError, match="Cannot cast"):
+            database.write(chunk, {**measured(chunk), "steps": np.full(3, 1.5)})
+        assert database.read().empty
+
+
+@pytest.mark.parametrize("default", [float("nan"), "two words", "", [1]])
+def test_domain_with_a_default_that_cannot_be_read_is_rejected(default):
+    with pytest.raises(ValueError, match="stake: a parameter is a number, a boolean or a word"):
+        domains.register_domain(Domain("own-bet", lambda stake=default: domains.chain(4)))
+
+
 # Disks
+
+
+def unprivileged(command):
+    """Run a command as a user who may not write to the directories of the tests."""
+    if os.getuid() == 0:
+        os.setuid(65534)
+    return main(command)
+
+
+def test_runs_are_collected_from_a_read_only_directory(whole):
+    def read_only_copy(name, *omitted):
+        copy = root / name
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns(*omitted))
+        for path in (*copy.iterdir(), copy):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        return copy
+
+    def collect_from(directory):
+        collect = ["collect", str(directory), "--out", str(root / f"out of {directory.name}")]
+        return run_in_process(unprivileged, collect)
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        root.chmod(0o777)
+        source = fill(root / "100 % #?", CHUNKS[1:])
+        with Database(source) as database:
+            database.write(CHUNKS[0], measured(CHUNKS[0]))  # to the write-ahead log
+            assert collect_from(read_only_copy("opened")) == (0, "")
+            code, message = collect_from(read_only_copy("torn", "*-shm"))
+        assert collect_from(read_only_copy("closed")) == (0, "")
+        assert code == 2
+        assert "runs.sqlite-wal, which cannot be read in a read-only directory" in message
+        for name in ("closed", "opened"):
+            assert_same(pd.read_parquet(root / f"out of {name}" / "runs.parquet"), whole)
+
+
+def test_database_opened_for_reading_is_not_written(whole, tmp_path):
+    content = (fill(tmp_path) / "runs.sqlite").read_bytes()
+    with Database(tmp_path, read_only=True) as database:
+        assert_same(database.read(), whole)
+        with pytest.raises(DatabaseError, match="readonly database; reading needs permission"):
+            database.write(Chunk(CELL, 9, 3), measured(Chunk(CELL, 9, 3)))
+    assert os.listdir(tmp_path) == ["runs.sqlite"]
+    assert (tmp_path / "runs.sqlite").read_bytes() == content
+    with pytest.raises(DatabaseError, match="unable to open database file; reading needs"):
+        Database(tmp_path / "none", read_only=True)
 
 
 def test_full_database_raises_and_can_be_resumed(whole, tmp_path):
@@ -525,7 +659,7 @@ def run_in_process(function, *arguments):
         process = start_process(work)
         process.join()
         message.seek(0)
-        return process.exitcode, message.read().decode().splitlines()[-1]
+        return process.exitcode, (message.read().decode().splitlines() or [""])[-1]
 
 
 SMALL = [
@@ -556,18 +690,11 @@ def test_sweep_on_a_full_disk_exits_with_an_error_message(tmp_path):
 
 
 def test_sweep_in_a_read_only_directory_exits_with_an_error_message():
-    def unprivileged(directory):
-        if os.getuid() == 0:
-            os.setuid(65534)
-        return main([*SMALL, directory])
-
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o555)
-        code, message = run_in_process(unprivileged, directory)
+        code, message = run_in_process(unprivileged, [*SMALL, directory])
         assert (code, os.listdir(directory)) == (2, [])
-        assert (
-            "unable to open database file; a sweep needs a directory that it may write" in message
-        )
+        assert f"{directory}: is read-only; a sweep needs a directory that it may write" in message
 
 
 def test_database_rejects_a_directory_that_cannot_be_created(tmp_path):
