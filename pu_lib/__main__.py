@@ -50,9 +50,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _prepare() -> None:
-    """Set up the process of a command: the path of imports and the encoding of its output."""
-    if not sys.flags.safe_path and "" not in sys.path:
-        sys.path.insert(0, "")  # so that pu-lib finds module:NAME, as `python -m pu_lib` does
+    """Set up the process of a command: the path of imports, matplotlib, and the output.
+
+    The current folder is the last place where modules are looked for, so that a file such as
+    random.py in it does not replace a module that the library needs.
+    """
+    if not sys.flags.safe_path:
+        current = {""}
+        with suppress(FileNotFoundError):  # the folder was deleted
+            current.add(os.getcwd())
+        sys.path[:] = [*sys.path[sys.path[0] in current :], ""]
+    os.environ["MPLBACKEND"] = "agg"  # figures are written to files
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for names that it cannot encode

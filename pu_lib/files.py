@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except OSError as error:
-        if error.filename == str(temporary):
+        if error.filename in (None, str(temporary)):
             error.filename = str(path)  # the name that the caller knows
         raise
     finally:

@@ -18,6 +18,7 @@ import pytest
 import pu_lib
 from pu_lib.__main__ import main
 from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
+from pu_lib.domains import chain
 from pu_lib.experiments.options import PAPER, PREDECESSOR
 from pu_lib.experiments.race import race
 from pu_lib.show.style import DPI
@@ -441,11 +442,11 @@ RACE = ["race", "chain", "--update", "ce", "--step-size", "1", "--runs", "1", "-
 
 
 def run_program(
-    *words: str, cwd: Path, after: str = "", **variables: str
+    *words: str, cwd: Path, before: str = "", after: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a shell; `after` follows the command, as ``| true`` does."""
+    """Run a command in a shell, between the texts `before` and `after`, such as ``| true``."""
     path = os.pathsep.join([str(Path(pu_lib.__file__).parents[1]), *sys.path])
-    line = f"{shlex.join([sys.executable, '-m', 'pu_lib', *words])} {after}"
+    line = f"{before} {shlex.join([sys.executable, '-m', 'pu_lib', *words])} {after}"
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         cwd=cwd,
@@ -541,3 +542,58 @@ def test_negative_numbers_with_exponents_are_values(
     )
     assert made[0][1]["parameters"] == {"beta": [value, 0.5]}
     assert made[0][1]["target"] == value
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"MPLBACKEND": "nonsense"},
+        {"MPLBACKEND": "module://nowhere"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONWARNINGS": "error", "TERM": "dumb", "COLUMNS": "1", "NO_COLOR": "1"},
+        {"PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "7", "TMPDIR": "/nowhere"},
+    ],
+)
+def test_result_does_not_depend_on_variables(variables: dict[str, str], tmp_path: Path) -> None:
+    ended = run_program(*RACE, cwd=tmp_path, **variables)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines()[-1] == "Curves: race.png"
+    assert (tmp_path / "race.png").exists()
+
+
+def test_figure_does_not_depend_on_a_matplotlibrc(tmp_path: Path) -> None:
+    """Matplotlib reads this file in the current folder."""
+    run_program(*RACE, "--figure", "plain.png", cwd=tmp_path)
+    settings = "text.usetex: True\nlines.linewidth: 9\nsavefig.bbox: tight\nbackend: tkagg\n"
+    (tmp_path / "matplotlibrc").write_text(settings)
+    assert run_program(*RACE, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "race.png").read_bytes() == (tmp_path / "plain.png").read_bytes()
+
+
+def test_modules_in_the_current_folder_do_not_replace_those_of_the_library(tmp_path: Path) -> None:
+    for name in ("numpy", "scipy", "tqdm", "json", "numba", "matplotlib", "pandas"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError\n")
+    (tmp_path / "own.py").write_text("from pu_lib.domains import chain\nprocess = chain(3)\n")
+    ended = run_program("race", "own:process", *RACE[2:], cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["b\udcffd.npz", "a\nb '\"%.npz", "-dash.npz", "ü.npz"])
+def test_names_of_files_are_arbitrary(name: str, tmp_path: Path) -> None:
+    chain(3).save(tmp_path / name)
+    place = f"./{name}"
+    raced = run_program("race", place, *RACE[2:], "--figure", f"{place}.png", cwd=tmp_path)
+    assert (raced.returncode, raced.stderr) == (0, "")
+    swept = run_program("sweep", place, *RACE[2:], "--out", f"{place} out", cwd=tmp_path)
+    assert (swept.returncode, swept.stderr) == (0, "")
+    collected = run_program("collect", f"{place} out", "--out", f"{place} again", cwd=tmp_path)
+    assert (collected.returncode, collected.stderr) == (0, "")
+    assert {f"{name}.png", f"{name} out", f"{name} again"} <= set(os.listdir(tmp_path))
+
+
+def test_file_that_is_too_large_is_named(tmp_path: Path) -> None:
+    ended = run_program(*RACE, cwd=tmp_path, before="ulimit -f 4;")
+    assert ended.returncode == 2
+    assert "File too large: 'race.png'" in ended.stderr
+    assert ended.stdout.startswith("update ")
+    assert os.listdir(tmp_path) == []

@@ -452,6 +452,14 @@ def factory(c):
     return made
 
 
+def test_code_digest_does_not_depend_on_print_options():
+    kernel = factory(np.float64(1.5))
+    code = compiling.code_digest(kernel)
+    with np.printoptions(legacy="1.13", precision=1):
+        assert compiling.code_digest(kernel) == code
+    assert compiling.code_digest(factory(np.float64(2.5))) != code
+
+
 def test_code_digest_depends_on_the_code_of_a_kernel(monkeypatch):
     """The digest depends on compiled code and on constants it reads, not on the source file."""
     code = compiling.code_digest(kernel)

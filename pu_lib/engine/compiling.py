@@ -289,9 +289,10 @@ def _read(function: FunctionType, steps: Iterable[tuple[str, Any]]) -> list[Any]
 def _written(value: Any) -> Any:
     """Return a representation of a constant that is the same in every session.
 
-    The `repr` of an array is abbreviated, so an array is represented by its bytes. The `repr` of
-    some objects contains an address; such objects are represented by their type.
+    The `repr` of an array is abbreviated, and that of a NumPy number depends on the print options,
+    so both are represented by their bytes. The `repr` of some objects contains an address; such
+    objects are represented by their type.
     """
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.str, value.shape, value.tobytes()
     return type(value).__qualname__ if " at 0x" in repr(value) else value

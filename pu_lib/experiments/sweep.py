@@ -175,7 +175,9 @@ def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
 def _title(given: Any, process: Process) -> str:
     """Return the name of a process, or of its file (without the directory) if it was given."""
     is_file = isinstance(given, (str, os.PathLike)) and process.name.startswith("mdp-")
-    return Path(given).name if is_file else process.name
+    if not is_file:
+        return process.name
+    return Path(given).name.encode("utf-8", "backslashreplace").decode()  # it may be no Unicode
 
 
 def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) -> Iterator[Process]:

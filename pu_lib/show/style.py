@@ -52,6 +52,8 @@ WIDTH, HEIGHT, DPI = 7.2, 3.8, 100
 """The default size in inches, and the pixels per inch on screen; files have twice as many."""
 
 RC: Any = {
+    # A user's own settings, such as text.usetex, are those of other figures.
+    **{name: x for name, x in mpl.rcParamsDefault.items() if not name.startswith("backend")},
     "axes.axisbelow": True,
     "axes.edgecolor": GREY,
     "axes.grid": True,
@@ -84,9 +86,15 @@ R = TypeVar("R")
 class BookFigure(Figure):
     """A figure that a notebook displays as a cell's value, for wide and for narrow screens."""
 
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        """Save the figure in the style of the book; parameters are those of `Figure.savefig`."""
+        with mpl.rc_context(RC):
+            super().savefig(*args, **kwargs)
+
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = (round(side * DPI) for side in self.get_size_inches())
-        picture, narrow = png(self), narrowed(self)
+        with mpl.rc_context(RC):
+            picture, narrow = png(self), narrowed(self)
         if narrow is not None:
             picture = pack(picture, png(narrow, dpi=FINE))
         return picture, {"width": width, "height": height}

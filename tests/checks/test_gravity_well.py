@@ -1,5 +1,6 @@
 """The gravity well: known answers for steps, bounds, fits and the checks' arithmetic."""
 
+import decimal
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -269,6 +270,13 @@ def test_remainders_of_the_escort_expansion_match_hand_solution():
 
 def test_expansion_at_c_is_exact_for_p_one():
     assert gravity.escort_remainders(1.0, "1e-2", "1e-40")[1] < 1e-40
+
+
+def test_remainders_do_not_depend_on_the_decimal_context() -> None:
+    expected = gravity.escort_remainders(2.0, "1e-2", "1e-40")
+    context = decimal.Context(prec=2, traps=[decimal.Inexact, decimal.FloatOperation])
+    with decimal.localcontext(context):
+        assert gravity.escort_remainders(2.0, "1e-2", "1e-40") == expected
 
 
 def test_remainders_are_scaled_by_their_order(comparisons_of) -> None:

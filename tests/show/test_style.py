@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from pu_lib.show.narrow import FINE, NARROW, narrowed, pack, unpack
-from pu_lib.show.style import GREY, INK, figure, line, png
+from pu_lib.show.style import GREY, INK, BookFigure, figure, line, png, styled
 from pu_lib.updates import UPDATES, label_of, style_of
 
 
@@ -52,6 +52,30 @@ def test_figure_is_shown_without_a_window() -> None:
     assert size == {"width": 400, "height": 200}
     assert Image.open(io.BytesIO(data)).size == (800, 400)
     assert plt.get_fignums() == []
+
+
+def test_figures_do_not_depend_on_settings_of_the_user() -> None:
+    @styled
+    def draw_line() -> BookFigure:
+        fig, axes = figure(1, 2, sharey=True)
+        axes[0].plot([0, 1], [0, 1], label="one")
+        axes[0].set_ylabel("value")
+        axes[0].legend()
+        return fig
+
+    def draw() -> tuple[bytes, bytes]:
+        fig, file = draw_line(), io.BytesIO()
+        fig.savefig(file)
+        return fig._repr_png_()[0], file.getvalue()
+
+    expected = draw()
+    settings = {
+        "text.usetex": True, "font.family": "monospace", "lines.linestyle": ":",
+        "figure.facecolor": "red", "savefig.transparent": True, "savefig.format": "pdf",
+        "savefig.bbox": "tight", "axes.formatter.use_locale": True, "path.simplify": False,
+    }  # fmt: skip
+    with mpl.rc_context(settings):
+        assert draw() == expected
 
 
 def test_wide_figure_has_a_narrow_copy() -> None:

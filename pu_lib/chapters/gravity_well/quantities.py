@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import reduce
 from math import prod
@@ -316,8 +316,7 @@ def escort_remainders(
     :math:`\theta_c^p+p\,\varepsilon^{2-1/p}\theta_c^{p-1}`, in decimal numbers with 80 digits.
     `factor` multiplies the second terms.
     """
-    with localcontext() as context:
-        context.prec = 80
+    with localcontext(Context(prec=80)):  # not the caller's, which may raise on rounding
         power, eps, one = Decimal(p), Decimal(epsilon), Decimal(1)
         pi = {"b": 1 - 2 * eps, "c": eps}
         q = {"b": 1 - Decimal(delta), "c": one}
