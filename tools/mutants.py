@@ -1,17 +1,18 @@
 """Measure how many small mistakes in the library the tests notice: ``make mutants``.
 
 A mutant is the library with one small change in one place. The program draws a sample of all
-mutants by seed and runs, for each mutant, the tests and the checks of claims that are nearest to
-the changed module by imports. The first failure kills the mutant; a mutant that passes
-`BUDGET` seconds of them survives.
+mutants by seed. For each mutant it runs the tests and the checks of claims that are nearest to the
+changed definition (see `nearest`). The first failure kills the mutant. A mutant survives if no test
+fails of those that are started within `BUDGET` seconds.
 
-Each worker has its own copy of the repository in ``_build/mutants``. Outcomes are appended to a
-file there, one line a mutant, and an interrupted run resumes from it. When the sample is done, the
-table of the page *How far to trust this* is written to ``tools/mutants.jsonl``. Explain the
-survivors there: set ``equivalent`` to true if no test could notice the change, and say why.
+Each worker has its own copy of the repository in ``_build/mutants``, with the code that numba has
+compiled so far; after ``make test`` little is left to compile. Outcomes are appended to a file
+there, one line per mutant, from which an interrupted run resumes. At the end, the table of the
+page *How far to trust this* is written to ``tools/mutants.jsonl``. Explain the survivors there: set
+``equivalent`` to true if no test could notice the change, and give the reason in ``why``.
 
-mutmut and Cosmic Ray do not fit: mutmut leaves out module constants and decorated functions, and
-so all checks; Cosmic Ray runs one command for every mutant, which would be the whole suite.
+Of the existing tools, mutmut skips constants of modules and decorated functions, and so all checks.
+Cosmic Ray runs one command, here the whole suite, for every mutant.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ WORK = ROOT / "_build" / "mutants"
 TABLE = ROOT / "tools" / "mutants.jsonl"
 
 BUDGET = 45  # seconds of processor time in which tests are started for one mutant
-LIMIT = 3 * BUDGET  # seconds after which the process is ended: a loop without end, or slow code
+LIMIT = 3 * BUDGET  # seconds after which the process is ended: the mutant loops or is slow
 FAR = 10  # names between a test and a definition in the same module as the mutated one
 NEAREST = 100  # tests and claims at most that are tried for one mutant
 # Figures are seen by people and by the tests of the built pages.
@@ -164,15 +165,14 @@ def changes(node: ast.expr | ast.stmt) -> Iterator[str]:
             for i, operator in enumerate(operators):
                 new = [*operators[:i], COMPARISONS[type(operator)](), *operators[i + 1 :]]
                 yield ast.unparse(ast.Compare(left, new, right))
-        case ast.BinOp(left, operator, other) if type(operator) in OPERATORS:
+        case ast.BinOp(left, operator, right) if type(operator) in OPERATORS:
             if not is_text(node):
-                yield ast.unparse(ast.BinOp(left, OPERATORS[type(operator)](), other))
+                yield ast.unparse(ast.BinOp(left, OPERATORS[type(operator)](), right))
         case ast.AugAssign(target, operator, value) if type(operator) in OPERATORS:
             yield ast.unparse(ast.AugAssign(target, OPERATORS[type(operator)](), value))
         case ast.BoolOp(kind, values):
-            yield ast.unparse(
-                ast.BoolOp(ast.Or() if isinstance(kind, ast.And) else ast.And(), values)
-            )
+            other = ast.Or() if isinstance(kind, ast.And) else ast.And()
+            yield ast.unparse(ast.BoolOp(other, values))
         case ast.UnaryOp(operand=operand):
             yield ast.unparse(operand)
         case ast.Constant(value=bool(value)):
@@ -191,9 +191,12 @@ def changes(node: ast.expr | ast.stmt) -> Iterator[str]:
 
 def is_text(node: ast.expr) -> bool:
     """Return whether an expression joins or formats text."""
-    if isinstance(node, ast.BinOp):
-        return is_text(node.left) or is_text(node.right)
-    return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
+    match node:
+        case ast.BinOp(left, _, right):
+            return is_text(left) or is_text(right)
+        case ast.JoinedStr() | ast.Constant(value=str()):
+            return True
+    return False
 
 
 def modules() -> list[str]:
@@ -324,10 +327,12 @@ def nearest(place: Place) -> list[str]:
     """
     path = Path(place[0])
     own = path.parent.name if "chapters" in path.parts else path.stem
-    starts = {(place[0], name): FAR for name in definitions(place[0]) if place not in claims()}
+    starts = [(place, 0)]
+    if place not in claims():  # the claims of a check are all that it is for
+        starts += [((place[0], name), FAR) for name in definitions(place[0])]
     steps: dict[Place, int] = {}
     rows = []
-    for start, distance in {place: 0, **(starts | {place: 0})}.items():
+    for start, distance in starts:
         steps.setdefault(start, distance)
         reached = [start]
         for here in reached:
@@ -369,7 +374,6 @@ def pytest_runtest_protocol() -> bool | None:
 
 # Running
 
-
 RUNNING: set[subprocess.Popen[str]] = set()
 
 
@@ -379,8 +383,13 @@ def end(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def run(folder: Path, arguments: list[str], **variables: str) -> tuple[int | None, list[str]]:
-    """Run pytest in a copy; return its exit code, None for a timeout, and the tests that failed."""
+def run(
+    folder: Path, arguments: list[str], timeout: float | None = 5 * LIMIT, /, **variables: str
+) -> tuple[int | None, list[str]]:
+    """Run pytest in a copy; return its exit code, None for a timeout, and the tests that failed.
+
+    `timeout` is in seconds of real time. It ends a process that waits for ever.
+    """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no"]
     paths = os.pathsep.join([str(folder), str(folder / "tools")])
     process = subprocess.Popen(
@@ -389,7 +398,7 @@ def run(folder: Path, arguments: list[str], **variables: str) -> tuple[int | Non
     )  # fmt: skip
     RUNNING.add(process)
     try:
-        output, _ = process.communicate(timeout=5 * LIMIT)  # for a process that waits for ever
+        output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         return None, []
     finally:
@@ -408,12 +417,10 @@ def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
     variables = {"PYTHONDONTWRITEBYTECODE": "1"}
     if re.match(r"pu_lib/(engine/|kernels|sparse)", mutant.module):
         variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # keep that of the original
-    code, failed = 0, []
+    options = ["-x", "-p", "mutants", *(f"--deselect={name}" for name in broken)]
     try:
         path.write_bytes(mutant.apply(source))
-        skipped = [f"--deselect={name}" for name in broken]
-        if arguments:
-            code, failed = run(folder, ["-x", "-p", "mutants", *skipped, *arguments], **variables)
+        code, failed = run(folder, [*options, *arguments], **variables) if arguments else (0, [])
     finally:
         path.write_bytes(source)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -426,34 +433,29 @@ class Outcomes:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a line."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return all lines."""
-        return [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
-
     def broken(self) -> set[str]:
         """Return the tests that fail without a mutant."""
-        return {row["broken"] for row in self.rows() if "broken" in row}
+        return {row["broken"] for row in read_lines(self.path) if "broken" in row}
 
-    def valid(self) -> list[dict[str, Any]]:
-        """Return the outcomes that are not due to broken tests."""
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the outcomes that are not due to such tests, the latest last."""
         broken = self.broken()
-        return [row for row in self.rows() if "mutant" in row and row["by"] not in broken]
+        return [row for row in read_lines(self.path) if row.get("by", "") not in broken]
 
     def last(self) -> dict[str, str]:
         """Return the last outcome of each mutant."""
-        return {row["mutant"]: row["outcome"] for row in self.valid()}
+        return {row["mutant"]: row["outcome"] for row in self.rows() if "mutant" in row}
 
     def first(self) -> dict[str, str]:
         """Return the first outcome of each mutant."""
-        return {row["mutant"]: row["outcome"] for row in reversed(self.valid())}
+        rows = reversed(self.rows())
+        return {row["mutant"]: row["outcome"] for row in rows if "mutant" in row}
 
 
 def try_all(todo: list[Mutant], outcomes: Outcomes, folders: list[Path]) -> None:
@@ -487,12 +489,15 @@ def try_all(todo: list[Mutant], outcomes: Outcomes, folders: list[Path]) -> None
             raise
 
 
-def confirm(outcomes: Outcomes, folder: Path) -> None:
+def confirm(outcomes: Outcomes, folders: list[Path]) -> None:
     """Run the tests that killed mutants without a mutant, and note those that fail even so."""
-    killers = sorted({row["by"] for row in outcomes.valid() if row["by"]})
-    _, failed = run(folder, killers) if killers else (0, [])
-    for name in failed:
-        print(f"fails without a mutant, and is left out: {name}", file=sys.stderr)
+    killers = sorted({row["by"] for row in outcomes.rows() if row.get("by")})
+    folders = folders[: len(killers)]
+    shares = [killers[i :: len(folders)] for i in range(len(folders))]
+    with ThreadPoolExecutor() as pool:
+        jobs = list(pool.map(run, folders, shares, [None] * len(folders)))
+    for name in (name for _, failed in jobs for name in failed):
+        print(f"{name} fails without a mutant and is left out.", file=sys.stderr)
         outcomes.add({"broken": name})
 
 
@@ -527,8 +532,7 @@ def table(
         tried = last[mutant.name] != "timeout"
         counts = {"sampled": 1, "tried": tried, "first": killed[0] and tried, "killed": killed[1]}
         parts[part_of(mutant.module)].update(counts)
-    old = read_lines(TABLE)
-    explained = {row["survivor"]: row for row in old if "survivor" in row}
+    explained = {row["survivor"]: row for row in read_lines(TABLE) if "survivor" in row}
     alive = [mutant.name for mutant in sample if last[mutant.name] == "survived"]
     rows = [
         head,
@@ -540,9 +544,8 @@ def table(
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the objects in a file of JSON lines; none if there is no such file."""
-    return (
-        [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-    )
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def main() -> int:
@@ -558,15 +561,21 @@ def main() -> int:
     sample = draw(possible, given.seed, given.sample)
     # Outcomes are those of one state of the library. Tests may change: see --again.
     digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:12]
+    WORK.mkdir(parents=True, exist_ok=True)
     outcomes = Outcomes(WORK / f"{digest}.jsonl")
     retried = {name for name, end in outcomes.last().items() if given.again and end == "survived"}
     folders = [copy(WORK / f"copy-{i}") for i in range(given.workers)]
+    tests = sorted({test for m in sample for test in nearest((m.module, m.owner))})
     try:
+        if run(folders[0], ["--collect-only", *tests])[0] != 0:
+            raise SystemExit("The tests cannot be collected. Run `make test` and mend them first.")
         todo = [m for m in sample if m.name in retried or m.name not in outcomes.last()]
-        while todo:
+        while True:
             try_all(todo, outcomes, folders)
-            confirm(outcomes, folders[0])
+            confirm(outcomes, folders)
             todo = [m for m in sample if m.name not in outcomes.last()]
+            if not todo:
+                break
     except KeyboardInterrupt:
         print("Stopped; the same command resumes.", file=sys.stderr)
         return 130
