@@ -1,7 +1,7 @@
-"""Find the system's Chromium, which the tests of the pages and the PDF need, or install it.
+"""Find Chromium, which the tests of the pages and the PDF need, or install it.
 
-Run as a program it installs what is missing by ``apt-get`` where that can be done without asking,
-and otherwise says in one sentence what to do; it never fails, since only some tests need it.
+As a program, it installs Chromium with ``apt-get`` if that needs no password. Otherwise it prints
+what to do. It never fails, since only some tests need a browser.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-# The first is Chromium without windows, which is smaller and quicker, and not in all distributions.
+# The first has no window system. It is smaller and faster, but not all distributions have it.
 NAMES = (
     "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
     "google-chrome-stable",
@@ -28,7 +28,7 @@ ARGUMENTS = [
 
 
 def chromium() -> str | None:
-    """Return the path of the browser, or None; the variable CHROMIUM decides where it is set."""
+    """Return the path of Chromium, or None. The variable CHROMIUM takes precedence if it is set."""
     if named := os.environ.get("CHROMIUM"):
         if path := shutil.which(named):
             return path
@@ -37,7 +37,7 @@ def chromium() -> str | None:
 
 
 def install() -> None:
-    """Install Chromium by apt-get, as root or where sudo asks no password."""
+    """Install Chromium with apt-get, as root or if sudo needs no password."""
     root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
     if shutil.which("apt-get") is None or (root and shutil.which("sudo") is None):
         return

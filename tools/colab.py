@@ -1,7 +1,7 @@
-"""Write the notebooks for Colab: each with a first cell that installs the library.
+"""Write the notebooks for Colab, with a first cell that installs the library.
 
-Colab opens a notebook alone, without the repository around it. The publishing workflow puts the
-notebooks that this program writes on the branch ``colab``, which the book's Colab buttons open.
+Colab opens a single notebook without its repository. The publishing workflow commits the notebooks
+that this program writes to the branch ``colab``, which the book's Colab buttons open.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    """Copy every notebook of ``book/`` to a folder, with the installing cell in front."""
+    """Copy all notebooks of ``book/`` to a folder and insert the cell that installs the library."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("repository", help="the repository's public address")
-    parser.add_argument("target", type=Path, help="the folder to write to")
+    parser.add_argument("repository", help="public URL of the repository")
+    parser.add_argument("target", type=Path, help="folder to write to")
     arguments = parser.parse_args()
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         copy = arguments.target / "book" / path.name
@@ -27,14 +27,14 @@ def main() -> None:
 
 
 def with_install_cell(text: str, repository: str) -> str:
-    """Return the text of a notebook whose first cell installs the library.
+    """Return the text of a notebook with a first cell that installs the library.
 
     Parameters
     ----------
     text : str
-        A notebook as JSON, with or without this cell.
+        The notebook as JSON. If it has this cell, the cell is replaced.
     repository : str
-        The repository's public address.
+        Public URL of the repository.
     """
     notebook = json.loads(text)
     install = f'%pip install --quiet "pu-lib[notebook] @ git+{repository}"'

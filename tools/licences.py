@@ -1,4 +1,4 @@
-"""List what is installed beside this project, and under which licence: a line a package."""
+"""List the installed packages and their licences, one per line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ UNNAMED = "not stated"
 
 
 def first_line(text: str) -> str:
-    """Return the first line that is not empty: what a licence calls itself."""
+    """Return the first non-empty line, which is usually the name of the licence."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def of_distribution(distribution: metadata.Distribution) -> str:
-    """Return the licence that a Python distribution states: expression, classifier, field, file."""
+    """Return a distribution's licence, from its expression, classifiers, field or file."""
     stated = distribution.metadata
     classifiers = [
         line.rsplit("::", 1)[1].strip()
@@ -33,7 +33,7 @@ def of_distribution(distribution: metadata.Distribution) -> str:
 
 
 def python_packages() -> dict[str, str]:
-    """Return the licences of the environment's distributions, by name and version."""
+    """Return the licences of the installed Python distributions by name and version."""
     return {
         f"{found.name} {found.version}": of_distribution(found)
         for found in metadata.distributions()
@@ -41,7 +41,7 @@ def python_packages() -> dict[str, str]:
 
 
 def node_packages() -> dict[str, str]:
-    """Return the licences of what the browser's part installs, as the lockfile states them."""
+    """Return the licences of the Node packages in the lockfile by name and version."""
     packages = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     return {
         f"{path.removeprefix('node_modules/')} {package['version']}": package.get(

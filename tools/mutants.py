@@ -1,584 +1,600 @@
-"""Put mistakes into the library and see whether the tests notice: ``make mutants``.
+"""Measure how many small mistakes in the library the tests notice: ``make mutants``.
 
-A sample of every module by seed, or all with ``--all``. The tests run once, instrumented, so that
-it is known which test enters which function; then each mutant is tried with the tests that enter
-the function it is in, what killed there before and what is quick first, and the first failure
-kills it. It all happens in a copy of the repository under ``_build/mutants``, where an interrupted
-run goes on.
+A mutant is the library with one small change in one place. The program draws a sample of all
+mutants by seed. For each mutant it runs the tests and the checks of claims that are nearest to the
+changed definition (see `nearest`). The first failure kills the mutant. A mutant survives if no test
+fails of those that are started within `BUDGET` seconds.
 
-Of the tools there are, mutmut leaves decorated functions alone, which all checks are, and
-Cosmic Ray starts Python anew for every mutant, with all it imports. Here a process that has
-collected the tests is forked (`trial`), and only what is done at import, and what is compiled, is
-tried in a process that has to import the library.
+Each worker has its own copy of the repository in ``_build/mutants``, with the code that numba has
+compiled so far; after ``make test`` little is left to compile. Outcomes are appended to a file
+there, one line per mutant, from which an interrupted run resumes. At the end, the table of the
+page *How far to trust this* is written to ``tools/mutants.jsonl``. Explain the survivors there: set
+``equivalent`` to true if no test could notice the change, and give the reason in ``why``.
 
-The table is written to ``tools/mutants.json``. A survivor that changes nothing that could
-be observed stands, with the reason, in ``tools/mutants.toml``, and so do mutants that are tried
-whatever the sample is.
+Of the existing tools, mutmut skips constants of modules and decorated functions, and so all checks.
+Cosmic Ray runs one command, here the whole suite, for every mutant.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import fnmatch
+import compileall
+import datetime
+import hashlib
 import json
-import math
 import os
+import platform
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from mutation import Mutant, functions, mutants
 from tqdm import tqdm
-from trial import Collected, forked, hold, run_pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "_build" / "mutants"
-COPY = WORK / f"mutated-{os.getpid()}"
-REACH, RESULTS = WORK / "reach.jsonl", WORK / "results.jsonl"
-TABLE = ROOT / "tools" / "mutants.json"
-SETTINGS = ROOT / "tools" / "mutants.toml"
+TABLE = ROOT / "tools" / "mutants.jsonl"
 
-# Figures are looked at by the tests of the pages, which a mutant is not worth the time of.
-LEFT_OUT = ("pu_lib/show/*",)
-# Whatever everything else stands on is sampled more than the rest.
-CORE = (
-    "pu_lib/updates.py", "pu_lib/parametrizations.py", "pu_lib/kernels.py", "pu_lib/mdp.py",
-    "pu_lib/exact.py",
+BUDGET = 45  # seconds of processor time in which tests are started for one mutant
+LIMIT = 3 * BUDGET  # seconds after which the process is ended: the mutant loops or is slow
+FAR = 10  # names between a test and a definition in the same module as the mutated one
+NEAREST = 100  # tests and claims at most that are tried for one mutant
+# Figures are seen by people and by the tests of the built pages.
+NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(show|drawing|explorers)/")
+# These test pages, processors, installed packages or copies of the repository.
+NOT_RUN = re.compile(
+    r"/(show|fuzz|lint)/|test_(pages|wheel|architecture|benchmarks|compiling|contributing_recipes)"
+)
+CLAIM_TEST = "tests/test_claims.py::test_check_reproduces_its_record"
+
+# Mutants
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Add, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift, ast.RShift: ast.LShift,
+}  # fmt: skip
+PAIRS = (
+    ("any", "all"), ("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"),
+    ("floor", "ceil"), ("log", "log1p"), ("exp", "expm1"),
 )  # fmt: skip
-# Sources that are compiled cannot be instrumented: which tests run them is written here. Those
-# whose compiled code is kept on disk are imported anew, and then all but the plain tests compile
-# what they run, which takes longer than they usually do.
-COMPILED, KEPT = ("pu_lib/engine/*", "pu_lib/kernels.py"), ("pu_lib/engine/*",)
-PLAIN_TESTS = ("tests/test_engine.py",)
-COMPILED_TESTS = (*PLAIN_TESTS, "tests/test_kernels.py", "tests/experiments/test_jekyll_hyde.py")
-COMPILING = 5.0  # seconds
-# These look at files, pages or copies of the repository, not at what the library computes.
-NOT_RUN = (
-    "tests/show/test_[!g]*", "tests/fuzz/*", "tests/lint/*", "tests/test_benchmarks.py",
-    "tests/test_book.py", "tests/test_compiling.py", "tests/test_contributing_recipes.py",
-    "tests/test_examples.py",
-    "tests/test_numbers.py", "tests/test_pages.py", "tests/test_paper_items.py",
-    "tests/test_proofs.py", "tests/test_reproducible.py", "tests/test_solutions.py",
-    "tests/test_sphinx_ext.py", "tests/test_wheel.py",
-)  # fmt: skip
-# What the library and the tests import of others, before a mutant is imported in a fork.
-HEAVY = (
-    "scipy.sparse.linalg", "scipy.stats", "scipy.optimize", "flint", "hypothesis", "numba",
-    "pandas", "pyarrow.parquet", "matplotlib.pyplot", "gymnasium", "nbmake.pytest_items",
-    "playwright.sync_api", "xdist.scheduler", "quantecon",
-)  # fmt: skip
-LONGEST = 6.0  # seconds that a test may take to be run for every mutant
-IMPORTING = 4.0  # seconds of `--cap` for each file of tests imported for a mutant that is imported
-ALIVE = ("survived", "unreached")
-_NOT_HERE = 77
+CALLS = dict(PAIRS) | {b: a for a, b in PAIRS}
+# Type hints and decorators are no computations; seeds and plot styles have no right value.
+SKIPPED_FIELDS = {"annotation", "returns", "decorator_list"}
+SKIPPED_CALLS = {"default_rng", "SeedSequence", "Random", "PlotStyle", "TypeVar"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change.
+
+    Attributes
+    ----------
+    module : str
+        Path of the module in the repository.
+    owner : str
+        The top-level name that is changed: a function, a class or a constant.
+    name : str
+        ``module:function: before -> after``, and a number if a function has the change twice.
+    start, end : int
+        The bytes of the module that are replaced.
+    text : str
+        The replacement.
+    """
+
+    module: str
+    owner: str
+    name: str
+    start: int
+    end: int
+    text: str
+
+    def apply(self, source: bytes) -> bytes:
+        """Return the source of the module with the change."""
+        return source[: self.start] + self.text.encode() + source[self.end :]
+
+
+def mutants(module: str, source: bytes) -> list[Mutant]:
+    """Return all mutants of a module."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    counts: Counter[str] = Counter()
+    rows = []
+    for statement in ast.parse(source).body:
+        owner = defined(statement)[0]
+        for node, function, after in places(statement, ""):
+            name = f"{module}:{function or owner}: {ast.unparse(node)} -> {after}"
+            counts[name] += 1
+            number = f" #{counts[name]}" if counts[name] > 1 else ""
+            start = starts[node.lineno - 1] + node.col_offset
+            end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+            text = after if isinstance(node, ast.stmt) else f"({after})"
+            rows.append(Mutant(module, owner, name + number, start, end, text))
+    return rows
+
+
+def places(node: ast.AST, function: str) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
+    """Yield each node below `node` that can be changed, its function and its replacement."""
+    if is_skipped(node):
+        return
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        function = f"{function}.{node.name}" if function else node.name
+    if isinstance(node, (ast.expr, ast.stmt)):
+        for after in changes(node):
+            yield node, function, after
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and field not in SKIPPED_FIELDS:
+                yield from places(child, function)
+
+
+def is_skipped(node: ast.AST) -> bool:
+    """Return whether a node is text, an import, an error, a seed or code for type checkers."""
+    match node:
+        case ast.Raise() | ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.pattern():
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in SKIPPED_CALLS
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+    return False
+
+
+def changes(node: ast.expr | ast.stmt) -> Iterator[str]:
+    """Yield the source of each replacement of a node."""
+    match node:
+        case ast.Compare(left, operators, right):
+            for i, operator in enumerate(operators):
+                new = [*operators[:i], COMPARISONS[type(operator)](), *operators[i + 1 :]]
+                yield ast.unparse(ast.Compare(left, new, right))
+        case ast.BinOp(left, operator, right) if type(operator) in OPERATORS:
+            if not is_text(node):
+                yield ast.unparse(ast.BinOp(left, OPERATORS[type(operator)](), right))
+        case ast.AugAssign(target, operator, value) if type(operator) in OPERATORS:
+            yield ast.unparse(ast.AugAssign(target, OPERATORS[type(operator)](), value))
+        case ast.BoolOp(kind, values):
+            other = ast.Or() if isinstance(kind, ast.And) else ast.And()
+            yield ast.unparse(ast.BoolOp(other, values))
+        case ast.UnaryOp(operand=operand):
+            yield ast.unparse(operand)
+        case ast.Constant(value=bool(value)):
+            yield repr(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            yield repr(value + 1)
+        case ast.Call(ast.Name(name), arguments, keywords) if name in CALLS:
+            yield ast.unparse(ast.Call(ast.Name(CALLS[name]), arguments, keywords))
+        case ast.Call(ast.Attribute(owner, name), arguments, keywords) if name in CALLS:
+            yield ast.unparse(ast.Call(ast.Attribute(owner, CALLS[name]), arguments, keywords))
+        case ast.Call(ast.Name("abs"), [argument]):
+            yield ast.unparse(argument)
+        case ast.Expr(ast.Call()):
+            yield "pass"
+
+
+def is_text(node: ast.expr) -> bool:
+    """Return whether an expression joins or formats text."""
+    match node:
+        case ast.BinOp(left, _, right):
+            return is_text(left) or is_text(right)
+        case ast.JoinedStr() | ast.Constant(value=str()):
+            return True
+    return False
 
 
 def modules() -> list[str]:
-    """Return the paths of the modules that are mutated."""
-    paths = (str(path.relative_to(ROOT)) for path in sorted((ROOT / "pu_lib").rglob("*.py")))
-    return [path for path in paths if not _matches(path, LEFT_OUT)]
-
-
-def sample(module: str, seed: int, each: int | None, root: Path = ROOT) -> list[Mutant]:
-    """Return the mutants of a module to try: the named, and a sample that grows with `each`.
-
-    Parameters
-    ----------
-    module : str
-        Path of the module.
-    seed : int
-        Which ones.
-    each : int or None
-        How many: three times as many in the core; None for all.
-    root : Path
-        The repository or a copy of it.
-    """
-    found = sorted(mutants(root, module), key=lambda mutant: mutant.rank(seed))
-    if each is None:
-        return found
-    named = set(settings()["named"])
-    chosen = [mutant for mutant in found if mutant.name in named]
-    found = [mutant for mutant in found if mutant.name not in named]
-    return chosen + found[: 3 * each if module in CORE else each]
-
-
-def in_turn(samples: list[list[Mutant]]) -> list[Mutant]:
-    """Return the mutants of several samples so that all are tried to the same share at any time."""
-    placed = [(i / len(found), m) for found in samples for i, m in enumerate(found)]
-    return [mutant for _, mutant in sorted(placed, key=lambda pair: pair[0])]
-
-
-# The copy, and what the tests reach in it
-
-
-def make_copy() -> None:
-    """Copy what the tests need, and the compiled code of the engine, which knows its sources."""
-    shutil.rmtree(COPY, ignore_errors=True)
-    skipped = shutil.ignore_patterns("*.pyc", ".*", "_build", "node_modules", "*.egg-info")
-    shutil.copytree(ROOT, COPY, ignore=skipped)
-
-
-def instrumented(source: bytes, path: str) -> bytes:
-    """Return the source of a module whose functions say that they were entered."""
-    tree = ast.parse(source)
-    for name, node in list(functions(tree)):
-        call = ast.parse(f"__import__('_reach').entered({path + ':' + name!r})").body
-        documented = ast.get_docstring(node) is not None
-        node.body[documented:documented] = call
-    return ast.unparse(ast.fix_missing_locations(tree)).encode()
-
-
-def test_files(chosen: tuple[str, ...]) -> list[str]:
-    """Return the files of tests that mutants are tried with, the longest last."""
-    paths = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
-    late = ("tests/test_claims.py", "tests/experiments/*")
-    found = [path for path in paths if not _matches(path, NOT_RUN) and _matches(path, chosen)]
-    return sorted(found, key=lambda path: (_matches(path, late), path))
-
-
-def reach() -> dict[str, Any]:
-    """Return what is known of the tests, by name.
-
-    ``reached`` are the functions it enters, ``seconds`` its processor time, ``passed`` whether it
-    passes, in the time that one test may take, ``code`` stands for its source.
-    """
-    if not REACH.exists():
-        return {}
-    entries = [json.loads(line) for line in REACH.read_text().splitlines()]
-    return {entry.pop("test"): entry for entry in entries}
-
-
-def _file(test: str) -> str:
-    return test.split("::")[0]
-
-
-def map_tests(tests: Collected, todo: list[str]) -> None:
-    """Note what each test enters, as soon as it is known.
-
-    Parameters
-    ----------
-    tests : Collected
-        Collected tests.
-    todo : list of str
-        Which of them.
-    """
-    entered: set[str] = set()
-    collector = ModuleType("_reach")
-    collector.entered = entered.add  # type: ignore[attr-defined]
-    found = WORK / "found.json"
-
-    def one(name: str) -> bool:
-        start = time.process_time()
-
-        def note(passed: bool) -> None:
-            seconds = round(time.process_time() - start, 2)
-            row = {"passed": passed, "seconds": seconds, "reached": sorted(entered)}
-            found.write_text(json.dumps(row))
-
-        def give_up(*_: object) -> None:
-            note(False)
-            os._exit(0)
-
-        signal.signal(signal.SIGXCPU, give_up)
-        note(tests.run([name]))
-        return False
-
-    def every() -> bool:
-        sys.modules["_reach"] = collector
-        for path in modules():
-            if not _matches(path, COMPILED):
-                tests.exchange(path, instrumented((COPY / path).read_bytes(), path))
-        with REACH.open("a") as out:
-            for name in tqdm(todo, desc="what the tests reach", unit="test"):
-                row = {"passed": False, "seconds": LONGEST, "reached": []}
-                if forked(lambda name=name: one(name), LONGEST) is not None:
-                    row = json.loads(found.read_text())
-                row = {"test": name, "code": tests.digests[name], **row}
-                out.write(json.dumps(row) + "\n")
-                out.flush()
-        return False
-
-    forked(every, None)
-
-
-class Order:
-    """Which tests to try a mutant with.
-
-    Parameters
-    ----------
-    tests : mapping
-        What `reach` returns.
-    cap : float
-        Seconds that the tests of one mutant may take when nothing is wrong.
-    """
-
-    def __init__(self, tests: dict[str, Any], cap: float) -> None:
-        self._tests, self._cap = tests, cap
-        self._killed: Counter[tuple[str, str]] = Counter()
-        self._entering: dict[str, set[str]] = defaultdict(set)
-        self._entered: set[str] = set()
-        for name, test in tests.items():
-            self._entered.update(test["reached"])
-            if test["passed"]:
-                for function in test["reached"]:
-                    self._entering[function].add(name)
-                    self._entering[function.split(":")[0]].add(name)
-                if _matches(_file(name), COMPILED_TESTS):
-                    self._entering["compiled"].add(name)
-
-    def of(self, mutant: Mutant) -> tuple[list[str], float]:
-        """Return the tests to try a mutant with, and the seconds they usually take.
-
-        What killed in that function before comes first; then what is quick, and of that the
-        tests of the module's own name. What stands outside of functions can be looked at without
-        entering any: there it is all tests of the files that enter the module.
-        """
-        own = f"test_{Path(mutant.module).stem}"
-        anew = _matches(mutant.module, KEPT)
-
-        def usual(name: str) -> float:
-            compiled = anew and not _matches(_file(name), PLAIN_TESTS)
-            return self.seconds(name) + COMPILING * compiled
-
-        def rank(name: str) -> tuple[object, ...]:
-            seconds = usual(name)
-            killed = self._killed[f"{mutant.module}:{mutant.function}", name]
-            if not self.is_entered(mutant):
-                return own not in name, seconds, name
-            dear = max(0, math.ceil(2 * math.log10(max(seconds, 0.01) / 0.05)))
-            return -killed if seconds < 1.0 else 0, dear, -killed, own not in name, seconds, name
-
-        picked, total = [], 0.0
-        for name in sorted(self._found(mutant), key=rank):
-            if not picked or total + usual(name) <= self._cap:
-                picked.append(name)
-                total += usual(name)
-        return picked, total
-
-    def _found(self, mutant: Mutant) -> set[str]:
-        if _matches(mutant.module, COMPILED):
-            return self._entering["compiled"]
-        if self.is_entered(mutant):
-            return self._entering[f"{mutant.module}:{mutant.function}"]
-        files = {_file(name) for name in self._entering[mutant.module]}
-        return {n for n, test in self._tests.items() if test["passed"] and _file(n) in files}
-
-    def is_entered(self, mutant: Mutant) -> bool:
-        """Whether a test runs the function: else it is run at import, or not at all."""
-        compiled = _matches(mutant.module, COMPILED)
-        return compiled or f"{mutant.module}:{mutant.function}" in self._entered
-
-    def seconds(self, name: str) -> float:
-        """Return the processor time that a test usually takes."""
-        return float(self._tests[name]["seconds"])
-
-    def note(self, mutant: Mutant, name: str) -> None:
-        """Note that a test killed a mutant."""
-        self._killed[f"{mutant.module}:{mutant.function}", name] += 1
-
-
-# Trying
-
-
-Attempt = Callable[[Mutant, list[str], float], tuple[str, str]]
-
-
-def try_each(todo: list[Mutant], order: Order, attempt: Attempt) -> None:
-    """Try mutants, and write down one by one how they end.
-
-    Parameters
-    ----------
-    todo : list of Mutant
-        The mutants.
-    order : Order
-        Which tests to try them with.
-    attempt : callable
-        Takes a mutant, its tests and the seconds they may take; returns the outcome and the test
-        that brought it.
-    """
-    killed = count = 0
-    with tqdm(todo, unit="mutant") as bar, RESULTS.open("a") as out:
-        for mutant in bar:
-            names, usual = order.of(mutant)
-            start = _processor_time()
-            outcome, by = attempt(mutant, names, 2 + 3 * usual) if names else ("unreached", "")
-            if outcome == "not here":
-                continue
-            if by:
-                order.note(mutant, by)
-            row = {"mutant": mutant.name, "outcome": outcome, "line": mutant.line, "by": by,
-                   "tests": len(names), "seconds": round(_processor_time() - start, 2)}  # fmt: skip
-            out.write(json.dumps(row) + "\n")
-            out.flush()
-            count, killed = count + 1, killed + (outcome not in ALIVE)
-            bar.set_postfix_str(f"{killed} of {count} killed")
-
-
-def _processor_time() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def in_memory(tests: Collected, order: Order) -> Attempt:
-    """Return what tries mutants in forks of the process that holds the tests."""
-
-    def attempt(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
-        if _matches(mutant.module, KEPT) or not order.is_entered(mutant):
-            return "not here", ""
-
-        def work() -> int:
-            source = mutant.apply((COPY / mutant.module).read_bytes())
-            if not tests.exchange(mutant.module, source):
-                return _NOT_HERE
-            return 0 if tests.run(names, [2 + 3 * order.seconds(name) for name in names]) else 1
-
-        code = forked(work, seconds)
-        if code == _NOT_HERE:
-            return "not here", ""
-        outcome = {0: "survived", None: "timeout"}.get(code, "killed")
-        return outcome, names[tests.last] if outcome == "killed" else ""
-
-    return attempt
-
-
-def on_disk(most: int) -> Attempt:
-    """Return what tries mutants in processes that import the library, and `most` files of tests."""
-
-    def attempt(mutant: Mutant, names: list[str], seconds: float) -> tuple[str, str]:
-        path = COPY / mutant.module
-        source = path.read_bytes()
-        path.write_bytes(mutant.apply(source))
-        files = list(dict.fromkeys(_file(name) for name in names))[:most]
-        try:
-            code = forked(lambda: run_pytest(COPY, ["-x", *files], [Chosen(names)]), seconds + 60)
-        finally:
-            path.write_bytes(source)
-        return {0: "survived", None: "timeout", 5: "unreached"}.get(code, "killed"), ""
-
-    return attempt
-
-
-class Chosen:
-    """A plugin of pytest: only the named tests, in that order."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.order = {name: i for i, name in enumerate(names)}
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the chosen tests."""
-        chosen = [item for item in items if item.nodeid in self.order]
-        items[:] = sorted(chosen, key=lambda item: self.order[item.nodeid])
-
-
-def results() -> list[dict[str, Any]]:
-    """Return what was tried, the latest last."""
-    if not RESULTS.exists():
+    """Return the modules that are mutated."""
+    paths = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pu_lib").rglob("*.py"))
+    return [path for path in paths if not NOT_MUTATED.search(path)]
+
+
+def draw(possible: Iterable[Mutant], seed: int, size: int) -> list[Mutant]:
+    """Return a simple random sample of mutants, which depends on the seed and their names alone."""
+
+    def rank(mutant: Mutant) -> str:
+        return hashlib.sha256(f"{seed} {mutant.name}".encode()).hexdigest()
+
+    return sorted(possible, key=rank)[:size]
+
+
+# The tests that are nearest to a definition
+
+Place = tuple[str, str]  # a file and a top-level name in it
+
+
+@cache
+def definitions(path: str) -> dict[str, set[str]]:
+    """Return the top-level names of a file and, for each of them, the names that it uses."""
+    used: dict[str, set[str]] = defaultdict(set)
+    for statement in ast.parse((ROOT / path).read_bytes()).body:
+        nodes = list(ast.walk(statement))
+        names = {n.id for n in nodes if isinstance(n, ast.Name)}
+        names |= {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+        names |= {n.arg for n in nodes if isinstance(n, ast.arg)}  # fixtures
+        for name in defined(statement):
+            used[name] |= names
+    return used
+
+
+def defined(statement: ast.stmt) -> list[str]:
+    """Return the names that a top-level statement defines."""
+    match statement:
+        case ast.FunctionDef(name) | ast.ClassDef(name):
+            return [name]
+        case ast.Assign(targets):
+            return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+        case ast.AnnAssign(ast.Name(name)):
+            return [name]
+    return [""]
+
+
+@cache
+def imported(path: str) -> list[str]:
+    """Return the modules of the library that a file imports, also by their name in a string."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_bytes())):
+        match node:
+            case ast.Import(aliases):
+                names |= {alias.name for alias in aliases}
+            case ast.ImportFrom(str(module), aliases):
+                names |= {home(module, alias.name) for alias in aliases}
+            case ast.Constant(str(text)) if re.fullmatch(r"pu_lib(\.\w+)+\.?", text):
+                names.add(text)
+    return sorted({place for name in names for place in files_of(name)} - {path})
+
+
+def home(module: str, name: str) -> str:
+    """Return the module in which ``from module import name`` is defined."""
+    if files_of(f"{module}.{name}"):
+        return f"{module}.{name}"
+    package = ROOT / module.replace(".", "/") / "__init__.py"
+    if module.startswith("pu_lib") and package.exists():
+        for node in ast.walk(ast.parse(package.read_bytes())):
+            match node:
+                case ast.ImportFrom(str(origin), aliases) if origin != module:
+                    if name in {alias.name for alias in aliases}:
+                        return home(origin, name)
+    return module
+
+
+def files_of(name: str) -> list[str]:
+    """Return the file of a module of the library; all in a package if the name ends with a dot."""
+    if not name.startswith("pu_lib"):
         return []
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    place = ROOT / name.rstrip(".").replace(".", "/")
+    paths = [place.with_name(f"{place.name}.py"), place / "__init__.py"]
+    if name.endswith("."):
+        paths = sorted(place.glob("*.py"))
+    return [str(path.relative_to(ROOT)) for path in paths if path.exists()]
 
 
-def outcomes(first: bool = False) -> dict[str, str]:
-    """Return how each mutant ended that was tried, the last time or the first.
+@cache
+def users() -> dict[Place, set[Place]]:
+    """Return where each definition is used, by names in the same file and in imported modules."""
+    rows: dict[Place, set[Place]] = defaultdict(set)
+    for path in [*modules(), *test_files()]:
+        for name, used in definitions(path).items():
+            for other in [path, *imported(path)]:
+                for word in used & definitions(other).keys():
+                    rows[other, word].add((path, name))
+    return rows
 
-    One that ran out of time may go on for ever, or had something to compile: it counts for nothing.
+
+@cache
+def test_files() -> frozenset[str]:
+    """Return the files of tests that are run."""
+    paths = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    return frozenset(path for path in paths if not NOT_RUN.search(path))
+
+
+@cache
+def claims() -> dict[Place, list[str]]:
+    """Return, for each check of claims, the tests that it reproduces its record."""
+    from pu_lib.claims import check_of, ledger
+
+    rows: dict[Place, list[str]] = defaultdict(list)
+    for claim in ledger():
+        function = check_of(claim).function
+        path = f"{function.__module__.replace('.', '/')}.py"
+        rows[path, function.__qualname__.split(".")[0]].append(f"{CLAIM_TEST}[{claim.id}]")
+    return rows
+
+
+@cache
+def nearest(place: Place) -> list[str]:
+    """Return the tests that are nearest to a definition, the nearest first.
+
+    The distance is the number of names that lead from the test to the definition. Of equal
+    distance, tests in a file that is named after the module or its chapter come first. Tests of
+    other definitions in the module are added as far ones, since a registry hides its users.
     """
-    rows = [row for row in results() if row["outcome"] != "timeout"]
-    return {row["mutant"]: row["outcome"] for row in (reversed(rows) if first else rows)}
+    path = Path(place[0])
+    own = path.parent.name if "chapters" in path.parts else path.stem
+    starts = [(place, 0)]
+    if place not in claims():  # the claims of a check are all that it is for
+        starts += [((place[0], name), FAR) for name in definitions(place[0])]
+    steps: dict[Place, int] = {}
+    rows = []
+    for start, distance in starts:
+        steps.setdefault(start, distance)
+        reached = [start]
+        for here in reached:
+            for other in sorted(users()[here] - steps.keys()):
+                steps[other] = steps[here] + 1
+                reached.append(other)
+    for here, distance in steps.items():
+        tests = claims().get(here, [])
+        if here[1].startswith("test_") and here[0] in test_files():
+            tests = ["::".join(here)]
+        rows += [(distance, own not in here[0], test) for test in tests]
+    return [test for *_, test in sorted(rows, key=lambda row: row[:2])[:NEAREST]]
 
 
-def try_all(found: list[Mutant], files: list[str], given: argparse.Namespace) -> int:
-    """Try the mutants whose outcome is not known yet; return 0 if none is left.
+# Hooks of pytest: this module is a plugin of the processes that run the tests
 
-    Parameters
-    ----------
-    found : list of Mutant
-        The sample.
-    files : list of str
-        The tests.
-    given : namespace
-        What the command line says: `again`, `map`, `cap`.
+
+def pytest_configure() -> None:
+    """Limit the time and the memory of the process."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
+    resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Run the tests in the order of the arguments."""
+    yield
+    order = {argument: i for i, argument in enumerate(config.args)}
+    items.sort(key=lambda item: order.get(item.nodeid, order.get(item.nodeid.split("[")[0], 0)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol() -> bool | None:
+    """Start no test when the budget is spent."""
+    return True if sum(os.times()[:4]) > BUDGET else None
+
+
+# Running
+
+RUNNING: set[subprocess.Popen[str]] = set()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a process and the processes that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def run(
+    folder: Path, arguments: list[str], timeout: float | None = 5 * LIMIT, /, **variables: str
+) -> tuple[int | None, list[str]]:
+    """Run pytest in a copy; return its exit code, None for a timeout, and the tests that failed.
+
+    `timeout` is in seconds of real time. It ends a process that waits for ever.
     """
-    make_copy()  # what is edited meanwhile is of no concern
-    before, known, same = len(results()), outcomes(), equivalent()
-    again = {m for m, end in known.items() if given.again and end in ALIVE and m not in same}
-    todo = [m for m in found if m.name not in known or m.name in again]
-
-    def work(tests: Collected) -> None:
-        mapped = {} if given.map else {name: test["code"] for name, test in reach().items()}
-        if not given.as_mapped:
-            map_tests(tests, [n for n, code in tests.digests.items() if mapped.get(n) != code])
-        order = Order({n: t for n, t in reach().items() if n in tests.digests}, given.cap)
-        try_each(todo, order, in_memory(tests, order))
-
-    code = hold(COPY, files, modules(), work)
-    done = {row["mutant"] for row in results()[before:]}
-    if code == 0:
-        left = [mutant for mutant in todo if mutant.name not in done]
-        few = max(1, round(given.cap / IMPORTING))
-        try_each(left, Order(reach(), given.cap), on_disk(few))
-    return code
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no"]
+    paths = os.pathsep.join([str(folder), str(folder / "tools")])
+    process = subprocess.Popen(
+        [*command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": paths, **variables}, text=True, start_new_session=True,
+    )  # fmt: skip
+    RUNNING.add(process)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return None, []
+    finally:
+        end(process)
+        RUNNING.discard(process)
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", output, re.MULTILINE)
+    timed_out = process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+    return None if timed_out else process.returncode, failed
 
 
-# Claims
+def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
+    """Try one mutant in a copy; return the line of the file of outcomes."""
+    arguments = nearest((mutant.module, mutant.owner))
+    path = folder / mutant.module
+    source, stat = path.read_bytes(), path.stat()
+    variables = {"PYTHONDONTWRITEBYTECODE": "1"}
+    if re.match(r"pu_lib/(engine/|kernels|sparse)", mutant.module):
+        variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # keep that of the original
+    options = ["-x", "-p", "mutants", *(f"--deselect={name}" for name in broken)]
+    try:
+        path.write_bytes(mutant.apply(source))
+        code, failed = run(folder, [*options, *arguments], **variables) if arguments else (0, [])
+    finally:
+        path.write_bytes(source)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    outcome = {0: "survived", None: "timeout"}.get(code, "killed")
+    return {"mutant": mutant.name, "outcome": outcome, "by": failed[0] if failed else ""}
 
 
-def survivors_of_claims() -> list[str]:
-    """Return the mistakes under ``[[claims]]`` that the check of their claim does not notice."""
-    entries, alive = settings()["claims"], []
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        for name in ("pu_lib", "proofs"):
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+class Outcomes:
+    """The file of outcomes: a line a mutant, or a line with a test that fails without a mutant."""
 
-        def passes(*claims: str) -> bool:
-            command = [sys.executable, "-m", "pu_lib", "claims", *claims]
-            done = subprocess.run(command, cwd=root, env=environment, capture_output=True)
-            return done.returncode == 0
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-        if not passes(*sorted({entry["claim"] for entry in entries})):
-            raise SystemExit("These claims do not pass as the library is.")
-        for entry in tqdm(entries, unit="mistake"):
-            path = root / entry["module"]
-            source = path.read_text("utf-8")
-            path.write_text(source.replace(entry["before"], entry["after"]), "utf-8")
-            if passes(entry["claim"]):
-                alive.append(entry["mistake"])
-            path.write_text(source, "utf-8")
-    return alive
+    def add(self, row: dict[str, Any]) -> None:
+        """Append a line."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def broken(self) -> set[str]:
+        """Return the tests that fail without a mutant."""
+        return {row["broken"] for row in read_lines(self.path) if "broken" in row}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the outcomes that are not due to such tests, the latest last."""
+        broken = self.broken()
+        return [row for row in read_lines(self.path) if row.get("by", "") not in broken]
+
+    def last(self) -> dict[str, str]:
+        """Return the last outcome of each mutant."""
+        return {row["mutant"]: row["outcome"] for row in self.rows() if "mutant" in row}
+
+    def first(self) -> dict[str, str]:
+        """Return the first outcome of each mutant."""
+        rows = reversed(self.rows())
+        return {row["mutant"]: row["outcome"] for row in rows if "mutant" in row}
+
+
+def try_all(todo: list[Mutant], outcomes: Outcomes, folders: list[Path]) -> None:
+    """Try mutants, one at a time in each copy, and append their outcomes."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for folder in folders:
+        free.put(folder)
+
+    broken = outcomes.broken()
+
+    def work(mutant: Mutant) -> dict[str, Any]:
+        folder = free.get()
+        try:
+            return attempt(mutant, folder, broken)
+        finally:
+            free.put(folder)
+
+    counts: Counter[str] = Counter()
+    with ThreadPoolExecutor(len(folders)) as pool:
+        jobs = [pool.submit(work, mutant) for mutant in todo]
+        try:
+            with tqdm(as_completed(jobs), total=len(jobs), unit="mutant") as progress:
+                for job in progress:
+                    outcomes.add(job.result())
+                    counts[job.result()["outcome"]] += 1
+                    progress.set_postfix(counts)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(RUNNING):
+                end(process)
+            raise
+
+
+def confirm(outcomes: Outcomes, folders: list[Path]) -> None:
+    """Run the tests that killed mutants without a mutant, and note those that fail even so."""
+    killers = sorted({row["by"] for row in outcomes.rows() if row.get("by")})
+    folders = folders[: len(killers)]
+    shares = [killers[i :: len(folders)] for i in range(len(folders))]
+    with ThreadPoolExecutor() as pool:
+        jobs = list(pool.map(run, folders, shares, [None] * len(folders)))
+    for name in (name for _, failed in jobs for name in failed):
+        print(f"{name} fails without a mutant and is left out.", file=sys.stderr)
+        outcomes.add({"broken": name})
+
+
+def copy(folder: Path) -> Path:
+    """Copy the repository and its compiled code to a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    ignored = shutil.ignore_patterns(".*", "_build", "node_modules", "*.egg-info")
+    shutil.copytree(ROOT, folder, ignore=ignored)
+    compileall.compile_dir(folder / "pu_lib", quiet=2)
+    return folder
 
 
 # The table
 
 
-def table(seed: int, each: int | None, command: str) -> dict[str, Any]:
-    """Return what `tools/mutants.json` holds: the outcome of the whole sample."""
-    known, at_first, reasons = outcomes(), outcomes(first=True), equivalent()
-    rows, survivors, same = {}, [], []
-    for module in modules():
-        sampled = [mutant.name for mutant in sample(module, seed, each)]
-        tried = [name for name in sampled if name in known]
-        alive = [name for name in tried if known[name] in ALIVE]
-        surviving = [name for name in alive if name not in reasons]
-        if tried:
-            rows[module] = {
-                "mutants": len(mutants(ROOT, module)),
-                "sampled": len(sampled),
-                "tried": len(tried),
-                "at_first": sum(at_first[name] not in ALIVE for name in tried),
-                "killed": len(tried) - len(alive),
-                "equivalent": len(alive) - len(surviving),
-                "surviving": len(surviving),
-            }
-        survivors += surviving
-        same += [name for name in alive if name in reasons]
-    return {
-        "command": command,
-        "seed": seed,
-        "modules": rows,
-        "survivors": survivors,
-        "equivalent": {name: reasons[name] for name in same},
-    }
+def part_of(module: str) -> str:
+    """Return the part of the library in which the page counts a module."""
+    parts = Path(module.split(":")[0]).parts
+    return f"pu_lib/{parts[1]}" if len(parts) > 2 else "pu_lib/*.py"
 
 
-def exists(name: str) -> bool:
-    """Return whether there is a mutant of that name."""
-    return name in _names(name.split(":")[0])
+def table(
+    possible: list[Mutant], sample: list[Mutant], outcomes: Outcomes, head: dict[str, Any]
+) -> str:
+    """Return the text of the table; explanations in the present table are kept."""
+    first, last = outcomes.first(), outcomes.last()
+    parts: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant in possible:
+        parts[part_of(mutant.module)]["possible"] += 1
+    for mutant in sample:
+        killed = [first[mutant.name] == "killed", last[mutant.name] == "killed"]
+        tried = last[mutant.name] != "timeout"
+        counts = {"sampled": 1, "tried": tried, "first": killed[0] and tried, "killed": killed[1]}
+        parts[part_of(mutant.module)].update(counts)
+    explained = {row["survivor"]: row for row in read_lines(TABLE) if "survivor" in row}
+    alive = [mutant.name for mutant in sample if last[mutant.name] == "survived"]
+    rows = [
+        head,
+        *({"part": part, **parts[part]} for part in sorted(parts)),
+        *(explained.get(n, {"survivor": n, "equivalent": False, "why": ""}) for n in alive),
+    ]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-@cache
-def _names(module: str) -> set[str]:
-    return {mutant.name for mutant in mutants(ROOT, module)} if module in modules() else set()
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects in a file of JSON lines; none if there is no such file."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
-@cache
-def settings() -> dict[str, Any]:
-    """Return what `tools/mutants.toml` says."""
-    return tomllib.loads(SETTINGS.read_text("utf-8"))
-
-
-def equivalent() -> dict[str, str]:
-    """Return the survivors that change nothing, and why."""
-    return {entry["mutant"]: entry["reason"] for entry in settings()["equivalent"]}
-
-
-def as_text(content: dict[str, Any]) -> str:
-    """Return the table as a person reads it."""
-    groups: dict[str, Counter[str]] = defaultdict(Counter)
-    for module, row in content["modules"].items():
-        part = Path(module).relative_to("pu_lib")
-        groups[part.parts[0] if len(part.parts) > 1 else part.stem].update(row)
-    keys = ("mutants", "sampled", "tried", "killed", "equivalent", "surviving")
-    lines = [f"{'':16}" + "".join(f"{key:>12}" for key in (*keys, "rate"))]
-    for group, row in groups.items():
-        rate = f"{row['killed'] / max(1, row['tried'] - row['equivalent']):.0%}"
-        lines.append(f"{group:16}" + "".join(f"{row[key]:12}" for key in keys) + f"{rate:>12}")
-    return "\n".join([*lines, "", "Survivors:", *content["survivors"]])
-
-
-def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line."""
-    given = _parser().parse_args(arguments)
-    if given.claims:
-        alive = survivors_of_claims()
-        print("\n".join(alive) or "The checks of the claims notice all.")
-        return int(bool(alive))
-    each = None if given.all else given.each
-    WORK.mkdir(parents=True, exist_ok=True)
-    for name in HEAVY:
-        import_module(name)
-    chosen = [module for module in modules() if _matches(module, tuple(given.only))]
-    found = in_turn([sample(module, given.seed, each) for module in chosen])
-    try:
-        code = try_all(found, test_files(tuple(given.tests)), given)
-    except KeyboardInterrupt:
-        code = 130
-    finally:
-        shutil.rmtree(COPY, ignore_errors=True)
-    if code:
-        print("Stopped; the same command goes on from here.", file=sys.stderr)
-        return code
-    size = "--all" if given.all else f"--each {given.each}"
-    content = table(given.seed, each, f"make mutants MUTANTS='--seed {given.seed} {size}'")
-    from pu_lib.files import replace_file  # at the end: processes with mutants import the copy
-
-    replace_file(TABLE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    print(as_text(content))
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
+def main() -> int:
+    """Try the sample and write the table."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=0, help="which sample (default: 0)")
-    parser.add_argument("--each", type=int, default=8, help="mutants a module (default: 8)")
-    parser.add_argument("--all", action="store_true", help="every mutant there is")
-    parser.add_argument("--claims", action="store_true", help="what the claims alone notice")
-    parser.add_argument("--only", nargs="+", default=["*"], help="modules, as 'pu_lib/theory/*'")
-    parser.add_argument("--tests", nargs="+", default=["*"], help="tests, as 'tests/checks/*'")
-    parser.add_argument("--cap", type=float, default=12.0, help="seconds of tests a mutant")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
+    parser.add_argument("--sample", type=int, default=200, help="number of mutants (default: 200)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--again", action="store_true", help="try survivors again")
-    parser.add_argument("--map", action="store_true", help="see anew what the tests reach")
-    parser.add_argument("--as-mapped", action="store_true", help="with what is known of that")
-    return parser
+    given = parser.parse_args()
+    sources = {name: (ROOT / name).read_bytes() for name in modules()}
+    possible = [mutant for name, source in sources.items() for mutant in mutants(name, source)]
+    sample = draw(possible, given.seed, given.sample)
+    # Outcomes are those of one state of the library. Tests may change: see --again.
+    digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:12]
+    WORK.mkdir(parents=True, exist_ok=True)
+    outcomes = Outcomes(WORK / f"{digest}.jsonl")
+    retried = {name for name, end in outcomes.last().items() if given.again and end == "survived"}
+    folders = [copy(WORK / f"copy-{i}") for i in range(given.workers)]
+    tests = sorted({test for m in sample for test in nearest((m.module, m.owner))})
+    try:
+        if run(folders[0], ["--collect-only", *tests])[0] != 0:
+            raise SystemExit("The tests cannot be collected. Run `make test` and mend them first.")
+        todo = [m for m in sample if m.name in retried or m.name not in outcomes.last()]
+        while True:
+            try_all(todo, outcomes, folders)
+            confirm(outcomes, folders)
+            todo = [m for m in sample if m.name not in outcomes.last()]
+            if not todo:
+                break
+    except KeyboardInterrupt:
+        print("Stopped; the same command resumes.", file=sys.stderr)
+        return 130
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+    from pu_lib import __version__
+    from pu_lib.files import replace_file
+
+    head = {
+        "measured": f"release {__version__}, {datetime.date.today()}, "
+        f"Python {platform.python_version()} on {platform.machine()}",
+        "sample": f"{len(sample)} mutants, drawn from all with seed {given.seed}, with "
+        f"{BUDGET} s of tests for each",
+        "seed": given.seed,
+    }
+    replace_file(TABLE, table(possible, sample, outcomes, head))
+    print(TABLE.read_text("utf-8"), end="")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Print the chapter on more than two actions alone to ``_build/note.pdf``.
+"""Print the chapter on more than two actions as a separate document, ``_build/note.pdf``.
 
-Chromium prints the page of the built book. Before that the works that the chapter cites and a
-section on how to cite the chapter are added at its end, and links to other pages of the book, which
-are not in the document, become plain text.
+Chromium prints the page of the built book. First, the cited works and a section on how to cite the
+chapter are appended, and links to other pages of the book are replaced by their text.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ CHAPTER = "more-than-two-actions.html"
 BIBLIOGRAPHY = "bibliography.html"
 NOTE = ROOT / "_build" / "note.pdf"
 
-# The identifiers of the cited entries. Sphinx numbers them for each page, so that those of the
-# bibliography may also occur in the chapter: in the document they have another name.
+# Return the identifiers of the cited entries. Sphinx numbers identifiers per page, so the same
+# identifier may exist in the chapter. In the document, entries therefore get a prefix.
 CITED = """(page) => [...new Set([...document.querySelectorAll(`.bd-article a[href^="${page}#"]`)]
   .map((link) => link.hash.slice(1)))]"""
 
@@ -48,7 +47,7 @@ COMPLETE = """([page, ends]) => {
 
 
 def work(entry: dict[str, Any]) -> str:
-    """Return a work in ``CITATION.cff`` as a line of HTML."""
+    """Return an entry of ``CITATION.cff`` as a line of HTML."""
     names = [
         person.get("name") or f"{person['given-names']} {person['family-names']}"
         for person in entry["authors"]
@@ -61,7 +60,7 @@ def work(entry: dict[str, Any]) -> str:
 
 
 def citation() -> str:
-    """Return the section on how to cite the chapter, from ``CITATION.cff``."""
+    """Return the section on how to cite the chapter, from the entries of ``CITATION.cff``."""
     book = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     return (
         '<section id="how-to-cite"><h2>How to cite</h2>'
@@ -72,7 +71,7 @@ def citation() -> str:
 
 
 def references(entries: list[tuple[str, str]], cited: list[str]) -> str:
-    """Return the section with the cited works.
+    """Return the section that lists the cited works.
 
     Raises
     ------
@@ -90,7 +89,7 @@ def references(entries: list[tuple[str, str]], cited: list[str]) -> str:
 
 
 def complete(page: Page, bibliography: Page) -> None:
-    """Add the cited works and the citation to a chapter, and leave only links that lead somewhere.
+    """Append the cited works and the citation to a chapter, and remove links to other pages.
 
     Raises
     ------
@@ -103,7 +102,7 @@ def complete(page: Page, bibliography: Page) -> None:
 
 
 def main() -> int:
-    """Complete the page, print it, say where the file is."""
+    """Complete the page, print it and show the path of the file."""
     program = chromium()
     if program is None:
         print("The note needs Chromium: install it, or name it in the variable CHROMIUM.")

@@ -1,7 +1,7 @@
-"""Print the whole book to ``_build/book.pdf``, one document with an outline.
+"""Print the book to ``_build/book.pdf``, with an outline.
 
-Sphinx first puts all pages into one (its ``singlehtml`` builder, with the notebooks' outputs from
-the cache), Chromium then prints that page as a reader's browser would.
+Sphinx builds a single page with its ``singlehtml`` builder and the cached outputs of the notebooks.
+Chromium prints that page.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NUMBER = (
 
 
 def print_page(page: Page, path: Path) -> None:
-    """Print a page that is loaded to a file, with an outline and numbered sheets."""
-    page.wait_for_timeout(3000)  # the widgets draw their first frames
-    page.pdf(  # the margins are those of the style sheet
+    """Print a loaded page to a PDF file with an outline and page numbers."""
+    page.wait_for_timeout(3000)  # until the widgets have drawn their first frames
+    page.pdf(  # the style sheet sets the margins
         path=path,
         format="A4",
         display_header_footer=True,
@@ -36,7 +36,7 @@ def print_page(page: Page, path: Path) -> None:
 
 
 def main() -> int:
-    """Build, print, say where the file is."""
+    """Build the single page, print it and show the path of the file."""
     program = chromium()
     if program is None:
         print("The PDF needs Chromium: install it, or name it in the variable CHROMIUM.")
@@ -45,7 +45,7 @@ def main() -> int:
     build = [str(builder), "build", ".", "--builder", "singlehtml"]
     if subprocess.run(build, cwd=ROOT, check=False).returncode:
         return 1
-    # The single page refers to its pictures and scripts as if it stood at the root: put it there.
+    # The paths of images and scripts in the single page are relative to the root of the build.
     folder = ROOT / "_build" / "singlehtml"
     page_file = folder / "book.html"
     page_file.write_text((folder / "book" / "index.html").read_text(encoding="utf-8"), "utf-8")

@@ -1,11 +1,11 @@
-"""Check the proofs in ``proofs/`` by Rocq and record what was proved.
+"""Check the proofs in ``proofs/`` with Rocq and record the theorems.
 
-The record is ``pu_lib/claims/proofs.json``, which the book shows. Run as a program it installs Rocq
-by ``apt-get`` where that can be done without asking, compiles the files that have changed, and asks
-for the statement of each theorem listed in ``proofs/theorems.toml`` and for the axioms it rests on.
-It fails if a file does not compile, leaves something unproved or declares an axiom, if a theorem
-rests on more than the axioms of the classical real numbers, and, where the variable CI is set, if
-the record differs from the committed one. It needs nothing but Python.
+The record ``pu_lib/claims/proofs.json`` is shown in the book. As a program, this module installs
+Rocq with ``apt-get`` if that needs no password, compiles the files that have changed, and prints
+the axioms that each theorem in ``proofs/theorems.toml`` depends on. It fails if a file does not
+compile, leaves a goal unproved or declares an axiom, or if a theorem depends on other axioms than
+those of the classical real numbers. If the variable CI is set, it also fails if the record differs
+from the committed one. It requires only Python.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ADVICE = (
     "    opam install coq.8.16.1 coq-interval.4.6.1"
 )
 
-# The axioms by which Rocq's library makes real numbers of Dedekind cuts and reasons classically.
+# The axioms with which Rocq's library defines the real numbers and classical logic.
 ALLOWED = (
     "ClassicalDedekindReals.sig_forall_dec",
     "ClassicalDedekindReals.sig_not_dec",
@@ -46,7 +46,7 @@ ALLOWED = (
     "Classical_Prop.classic",
 )
 
-# Words that leave a proof open, declare an axiom, or switch a check of the kernel off.
+# Commands that leave a goal unproved, declare an axiom or disable a check of the kernel.
 FORBIDDEN = re.compile(
     r"\b(?:Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Hypothes[ie]s|Variables?"
     r"|bypass_check|Unset\s+(?:Guard|Positivity|Universe)\s+Checking)\b"
@@ -56,7 +56,7 @@ Record = dict[str, Any]
 
 
 def sources(folder: Path = PROOFS) -> list[str]:
-    """Return the names of the files in the order in which ``_CoqProject`` lists them."""
+    """Return the names of the sources in the order of ``_CoqProject``."""
     lines = (folder / "_CoqProject").read_text(encoding="utf-8").split("\n")
     return [line for line in lines if line.endswith(".v")]
 
@@ -68,7 +68,7 @@ def theorems(folder: Path = PROOFS) -> list[Record]:
 
 
 def digest(folder: Path = PROOFS) -> str:
-    """Return the SHA-256 of all sources, their names and the list of theorems."""
+    """Return the SHA-256 digest of the sources, their names and the list of theorems."""
     found = hashlib.sha256()
     for name in ["theorems.toml", *sorted(sources(folder))]:
         found.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
@@ -76,7 +76,7 @@ def digest(folder: Path = PROOFS) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a source without its comments, which may be nested, and its strings."""
+    """Return a source without strings and comments. Comments may be nested."""
     kept, depth = [], 0
     for token in re.findall(r'\(\*|\*\)|"[^"]*"|.', text, re.DOTALL):
         if token == "(*":
@@ -89,24 +89,24 @@ def without_comments(text: str) -> str:
 
 
 def forbidden(text: str) -> list[str]:
-    """Return the words of a source by which something would be assumed instead of proved."""
+    """Return the forbidden commands in a source."""
     return FORBIDDEN.findall(without_comments(text))
 
 
 def assumptions(printed: str) -> list[str]:
-    """Return the names in the answer to ``Print Assumptions``."""
+    """Return the names in the output of ``Print Assumptions``."""
     lines = printed.splitlines()
     names = [line.split(":")[0].strip() for line in lines if line and not line[0].isspace()]
     return sorted(name for name in names if name and name != "Axioms" and " " not in name)
 
 
 def not_allowed(names: list[str]) -> list[str]:
-    """Return the axioms that are not among those of the classical real numbers."""
+    """Return the names that are not axioms of the classical real numbers."""
     return [name for name in names if not f".{name}".endswith(tuple(f".{x}" for x in ALLOWED))]
 
 
 def installed() -> bool:
-    """Whether Rocq and the library of interval arithmetic are there."""
+    """Return whether Rocq and its library of interval arithmetic are installed."""
     if shutil.which("coqc") is None:
         return False
     where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True)
@@ -116,7 +116,7 @@ def installed() -> bool:
 
 
 def install() -> None:
-    """Install Rocq by apt-get, as root or where sudo asks no password."""
+    """Install Rocq with apt-get, as root or if sudo needs no password."""
     root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
     if shutil.which("apt-get") is None or (root and shutil.which("sudo") is None):
         return
@@ -134,12 +134,12 @@ def version() -> str:
 
 
 def compile_all(build: Path) -> None:
-    """Compile what has changed, with one line a file.
+    """Compile the files that have changed, and print one line per file.
 
     Parameters
     ----------
     build : Path
-        Where the sources are copied to and compiled; what it holds from before is used again.
+        Folder where the sources are copied to and compiled. Earlier results in it are reused.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def compile_all(build: Path) -> None:
 
 
 def ask(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
-    """Return the statement of each theorem, as Rocq prints it, and the axioms it rests on."""
+    """Return each theorem's statement, as printed by Rocq, and the axioms it depends on."""
     modules = sorted({Path(entry["file"]).stem for entry in listed})
     lines = [
         "Require Import Reals.",
@@ -200,10 +200,10 @@ def ask(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
 
 
 def differences(old: Record, new: Record) -> list[str]:
-    """Say in what the committed record differs from what was proved.
+    """Return descriptions of the differences between the committed and the new record.
 
-    Statements are compared if both were printed by the same version of Rocq: versions differ in
-    how they print. That the statements are the same is then said by the hash of the sources.
+    Statements are compared only if the same version of Rocq printed them, since versions print
+    differently. Otherwise the digest of the sources shows whether they are the same.
     """
     found = [] if old.get("sources") == new["sources"] else ["the hash of the sources"]
     known = {(entry["file"], entry["theorem"]): entry for entry in old.get("theorems", [])}
@@ -220,7 +220,7 @@ def differences(old: Record, new: Record) -> list[str]:
 
 
 def main() -> None:
-    """Check everything; see the text above."""
+    """Check all proofs and update the record, as described in the module docstring."""
     listed, names = theorems(), sources()
     stray = {path.name for path in PROOFS.glob("*.v")} ^ set(names)
     if stray:
@@ -261,7 +261,7 @@ def main() -> None:
             "Run `make proofs` and commit it."
         )
     if changes:
-        sys.path.insert(0, str(ROOT))  # the library need not be installed
+        sys.path.insert(0, str(ROOT))  # the library may not be installed
         from pu_lib.files import replace_file
 
         replace_file(RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")

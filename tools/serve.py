@@ -1,4 +1,4 @@
-"""Serve the built book on this machine, at a port that is free or named."""
+"""Serve the built book on localhost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOOK = Path(__file__).resolve().parent.parent / "_build" / "html"
 
 
 def main() -> None:
-    """Serve until interrupted; say in a sentence where the port is taken."""
+    """Serve the book until interrupted. Exit with an error if the port cannot be used."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
     port = parser.parse_args().port

@@ -1,9 +1,9 @@
-"""Write the chapters into ``_toc.yml`` and ``start.ipynb``: the ledger alone has their order.
+"""Update the lists of chapters in ``_toc.yml`` and ``start.ipynb``.
 
-A chapter is a notebook ``book/<name>.ipynb`` and ``pu_lib/chapters/<name>/claims.toml`` with its
-``title`` and ``order``. One that stands in another part stays there. ``make book`` runs this
-program first; it stops with a sentence if a page is in neither place, or a chapter has no
-notebook. ``start.ipynb``, which JupyterLab opens first, lists the pages that are notebooks.
+A chapter is a notebook ``book/<name>.ipynb`` with a file ``pu_lib/chapters/<name>/claims.toml``
+that has a ``title`` and an ``order``. Chapters that ``_toc.yml`` lists in another part stay there.
+``make book`` runs this program first. It exits with an error if a page is not listed or a listed
+page does not exist. ``start.ipynb``, which JupyterLab opens first, lists all notebooks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SUFFIXES = (".ipynb", ".md")
 
 
 def table(root: Path = ROOT) -> str:
-    """Return the text of ``_toc.yml``, with the chapters in the ledger's order.
+    """Return the text of ``_toc.yml`` with the chapters in the order of the ledger.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def table(root: Path = ROOT) -> str:
     Raises
     ------
     ValueError
-        If a page of the book has no place, or a place has no page.
+        If a page is not listed, or a listed page does not exist.
     """
     contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     (part,) = (part for part in contents["parts"] if part["caption"] == PART)
@@ -84,7 +84,7 @@ What you change stays yours: `git diff` shows it, `git restore book` brings the 
 
 
 def start(root: Path = ROOT) -> str:
-    """Return the text of ``start.ipynb``: what this is, how to start, and the chapters as links.
+    """Return the text of ``start.ipynb``: an introduction and links to the chapters.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def start(root: Path = ROOT) -> str:
 
 
 def _item(file: Path) -> str:
-    """Return the title of a notebook as a link, and the question with which it opens."""
+    """Return a list item with the linked title of a notebook and its opening question."""
     opening = "".join(json.loads(file.read_text("utf-8"))["cells"][0]["source"])
     (title,) = re.findall(r"^# (.+)$", opening, re.MULTILINE)
     asked = re.findall(r"\*\*([^*]+\?)\*\*", opening)
@@ -127,7 +127,7 @@ def _cell(kind: str, source: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Write the files anew if they are not in step."""
+    """Rewrite the files that differ from the ledger."""
     try:
         text = table()
     except ValueError as error:
@@ -137,7 +137,7 @@ def main() -> int:
         path, new = ROOT / name, write()
         if not path.exists() or path.read_text("utf-8") != new:
             replace_file(path, new)
-            print(f"{name} follows the ledger again.")
+            print(f"{name} was updated.")
     return 0
 
 

@@ -1,6 +1,7 @@
-"""The tools: the report and its figures, mutants, the browser, Colab, workflows, make."""
+"""The tools: the report, mutants, the browser, Colab, workflows, make."""
 
 import ast
+import json
 import re
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import browser
 import colab
 import licences
-import mutants as tool
+import mutants
 import nbformat
 import note
 import pytest
@@ -19,7 +20,6 @@ import report
 import serve
 import toc
 import yaml
-from mutation import mutants
 
 import pu_lib
 
@@ -29,17 +29,28 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_report_is_up_to_date() -> None:
-    assert report.PAGE.read_text("utf-8") == report.page(report.read(report.FIGURES)), (
-        "run `make report`"
-    )
+    figures = json.loads(report.FIGURES.read_text("utf-8"))
+    text = report.page(figures, mutants.read_lines(mutants.TABLE))
+    assert report.PAGE.read_text("utf-8") == text, "run `make report`"
 
 
 def test_shares_of_mutants_exclude_equivalent_ones() -> None:
-    row = {"mutants": 50, "sampled": 12, "tried": 10, "at_first": 4, "killed": 6, "equivalent": 2}
-    found = {"command": "make mutants", "modules": {"pu_lib/a.py": row}, "survivors": []}
-    assert "| 50 | 12 | 10 | 2 | 50.0\N{NO-BREAK SPACE}% | 75.0\N{NO-BREAK SPACE}% |" in (
-        report.mutant_table(found)
-    )
+    counts = {"possible": 50, "sampled": 12, "tried": 10, "first": 4, "killed": 6}
+    table = [
+        {"measured": "release 1", "sample": "12 mutants", "seed": 0},
+        {"part": "pu_lib/cli", **counts},
+        {"survivor": "pu_lib/cli/a.py:f: 1 -> 2", "equivalent": True, "why": "It is unused."},
+        {"survivor": "pu_lib/cli/a.py:f: 2 -> 3", "equivalent": False, "why": ""},
+    ]
+    row, total = report.mutant_rows(table)
+    numbers = "50 | 12 | 10 | 1 | 44.4\N{NO-BREAK SPACE}% | 66.7\N{NO-BREAK SPACE}% |"
+    assert row == f"| `pu_lib/cli` | {numbers}"
+    assert total == f"| **all** | {numbers}"
+    assert report.survivors(table, equivalent=True) == [
+        "- `` pu_lib/cli/a.py:f: 1 -> 2 ``: It is unused."
+    ]
+    assert "not explained" in report.survivors(table, equivalent=False)[0]
+    assert "is 19 % to 73 %. Mutants that were sampled but not tried" in report.sampled(table)
 
 
 # Mutants
@@ -47,6 +58,9 @@ def test_shares_of_mutants_exclude_equivalent_ones() -> None:
 MODULE = '''
 """Words: 1 + 1."""
 
+LEAST: int = 7
+
+@cached(8)
 def count(rows, least=2):
     """More words."""
     if not rows and least > 0:
@@ -59,32 +73,60 @@ def count(rows, least=2):
 '''
 
 
-def test_mutants_lists_every_change_of_a_module(tmp_path: Path) -> None:
-    source = MODULE.encode()
-    (tmp_path / "é.py").write_bytes(source)
-    found = mutants(tmp_path, "é.py")
-    assert {mutant.change for mutant in found} == {
-        "2 -> 3", "not rows and least > 0 -> not rows or least > 0", "not rows -> rows",
-        "least > 0 -> least >= 0", "least > 0 -> least <= 0", "0 -> 1", "3 -> 4",
-        "total += abs(row) - 1 -> total -= abs(row) - 1", "abs(row) - 1 -> abs(row) + 1",
-        "abs(row) -> row", "1 -> 2", "rows.sort() -> pass",
-        "min(total, 3) -> max(total, 3)", "np.all(rows) -> np.any(rows)",
+def test_mutants_lists_every_change_of_a_module() -> None:
+    source = MODULE.replace("Words", "Wörter").encode()
+    rows = mutants.mutants("pu_lib/m.py", source)
+    assert {mutant.name.removeprefix("pu_lib/m.py:") for mutant in rows} == {
+        "LEAST: 7 -> 8", "count: 2 -> 3", "count: not rows and least > 0 -> not rows or least > 0",
+        "count: not rows -> rows", "count: least > 0 -> least >= 0", "count: 0 -> 1",
+        "count: 0 -> 1 #2", "count: 3 -> 4",
+        "count: total += abs(row) - 1 -> total -= abs(row) - 1",
+        "count: abs(row) - 1 -> abs(row) + 1", "count: abs(row) -> row", "count: 1 -> 2",
+        "count: rows.sort() -> pass", "count: min(total, 3) -> max(total, 3)",
+        "count: np.all(rows) -> np.any(rows)",
     }  # fmt: skip
-    assert len({mutant.name for mutant in found}) == len(found)
-    for mutant in found:
-        assert mutant.change.split(" -> ")[1] in ast.unparse(ast.parse(mutant.apply(source)))
+    for mutant in rows:
+        after = re.sub(r" #\d+$", "", mutant.name).split(" -> ")[1]
+        assert after in ast.unparse(ast.parse(mutant.apply(source)))
 
 
-def test_named_and_equivalent_mutants_exist() -> None:
-    names = [*tool.settings()["named"], *tool.equivalent()]
-    assert [name for name in names if not tool.exists(name)] == []
-    assert not tool.exists("pu_lib/exact.py:sign: 0 -> 7")
+def test_sample_depends_on_the_seed_and_the_names_alone() -> None:
+    rows = mutants.mutants("pu_lib/m.py", MODULE.encode())
+    assert mutants.draw(reversed(rows), 0, 5) == mutants.draw(rows, 0, 8)[:5]
+    assert mutants.draw(rows, 1, 5) != mutants.draw(rows, 0, 5)
 
 
-def test_claim_mutants_match_one_place_each() -> None:
-    for entry in tool.settings()["claims"]:
-        source = (ROOT / entry["module"]).read_text("utf-8")
-        assert source.count(entry["before"]) == 1, entry["mistake"]
+def test_nearest_tests_are_those_that_use_the_definition() -> None:
+    unlearning = "pu_lib/chapters/unlearning"
+    claim = f"{mutants.CLAIM_TEST}[sec:symmetry/asymptotic]"
+    check = (f"{unlearning}/checks.py", "direct_is_bounded_and_cross_entropy_logarithmic")
+    assert mutants.nearest(check) == [claim]
+    bound = mutants.nearest((f"{unlearning}/quantities.py", "decaying_pg_bound"))
+    assert bound[0].startswith(mutants.CLAIM_TEST)
+    assert mutants.nearest(("pu_lib/cli/race.py", "add_parser"))  # imported by name at run time
+
+
+def test_table_counts_first_and_last_outcomes_and_keeps_explanations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = mutants.mutants("pu_lib/cli/m.py", MODULE.encode())[:4]
+    table = tmp_path / "table.jsonl"
+    known = {"survivor": rows[1].name, "equivalent": True, "why": "It is unused."}
+    table.write_text(json.dumps(known) + "\n")
+    monkeypatch.setattr(mutants, "TABLE", table)
+    outcomes = mutants.Outcomes(tmp_path / "outcomes.jsonl")
+    ends = ["survived", "survived", "timeout", "killed", "killed"]
+    for mutant, end in zip([*rows, rows[0]], ends, strict=True):
+        outcomes.add(
+            {"mutant": mutant.name, "outcome": end, "by": "test" if end == "killed" else ""}
+        )
+    _, part, *survivors = map(json.loads, mutants.table(rows, rows, outcomes, {}).splitlines())
+    counts = {"possible": 4, "sampled": 4, "tried": 3, "first": 1, "killed": 2}
+    assert part == {"part": "pu_lib/cli", **counts}
+    assert survivors == [known]
+    outcomes.add({"broken": "test"})  # the tests that killed fail without a mutant, too
+    assert outcomes.last()[rows[0].name] == "survived"
+    assert rows[3].name not in outcomes.last()
 
 
 # The others
