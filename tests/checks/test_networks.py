@@ -608,3 +608,11 @@ def test_committed_turn_of_a_critic_is_computed_again():
     own = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
     row = runs.critic_turns("chain .2", "pg-sm", own.rate, 3, own.length, 4000)
     assert (row["turned"], row["censored"]) == (own.turned, own.censored)
+
+
+@pytest.mark.parametrize("method", ["pg-es", "soft neurd"])
+def test_runs_that_leave_the_range_of_floats_are_errors(method):
+    sentence = rf"run of {method} with rate 1e\+200 and seed 3 on grid: .* within 50 updates"
+    learner = Learner(TASKS["grid"], method, 1e200, 3)
+    with pytest.raises(ValueError, match=sentence):
+        learner.learn(50, 0)
