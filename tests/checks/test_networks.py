@@ -35,10 +35,12 @@ def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
 
 
 def draws(method, n=60):
-    """Yield scores, values and step sizes."""
+    """Yield scores, values, among them tied ones, and step sizes."""
     rng = np.random.default_rng(3)
-    for _ in range(n):
+    for draw in range(n):
         q = rng.normal(size=(STATES, ACTIONS))
+        if draw % 3 == 0:
+            q = np.round(2 * q) / 2
         if method == "pg-es":
             scores = 1 + 0.5 * rng.normal(size=q.shape)
         elif method == "di fit":
@@ -59,6 +61,7 @@ def draws(method, n=60):
 def test_step_with_one_hot_features_is_the_step_of_the_table(method, update):
     update = UPDATES[update]
     for scores, q, rate in draws(method):
+        q[0] = 0.0
         fits = method.endswith("fit")
         pi, d = direct(method, scores, q, rate=rate)
         if method == "ppo-like":  # its first step, without the bonus
@@ -629,3 +632,11 @@ def test_committed_turn_of_a_critic_is_computed_again():
     own = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
     row = runs.critic_turns("chain .2", "pg-sm", own.rate, 3, own.length, 4000)
     assert (row["turned"], row["censored"]) == (own.turned, own.censored)
+
+
+@pytest.mark.parametrize("method", ["pg-es", "soft neurd"])
+def test_runs_that_leave_the_range_of_floats_are_errors(method):
+    sentence = rf"run of {method} with rate 1e\+200 and seed 3 on grid: .* within 50 updates"
+    learner = Learner(TASKS["grid"], method, 1e200, 3)
+    with pytest.raises(ValueError, match=sentence):
+        learner.learn(50, 0)

@@ -73,6 +73,7 @@ class Learner:
     """
 
     def __init__(self, task: Task, method: str, rate: float, seed: int) -> None:
+        self.name = f"{method} with rate {rate:g} and seed {seed} on {task.name}"
         self.task, self.method, self.rate = task, engine.METHODS.index(method), rate
         self.words = seed_state(seed, "networks", 0)
         units, batch = engine.UNITS, engine.BATCH
@@ -120,7 +121,10 @@ class Learner:
         )
 
     def learn(self, updates: int, phase: int) -> Floats:
-        """Return the reward and the episodes that ended, for each ten of a number of updates."""
+        """Return the reward and the episodes that ended, for each ten of a number of updates.
+
+        Raises a `ValueError` if a parameter is not finite afterwards.
+        """
         task = self.task
         earned = np.zeros((-(-updates // engine.WINDOW), 2))
         engine.train(
@@ -142,6 +146,12 @@ class Learner:
             *self._scratch,
             earned,
         )
+        # The loop does not check them. A parameter that is not finite stays so.
+        if not np.isfinite(self.networks).all():
+            raise ValueError(
+                f"run of {self.name}: the parameters leave the range of floats (1.8e308) within "
+                f"{self.counts[0]} updates; use a smaller rate."
+            )
         return earned
 
     def values_of_chain(self) -> Floats:
