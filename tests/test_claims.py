@@ -232,6 +232,36 @@ def test_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch) 
     assert stub(CLAIM).differences == ["nothing is recorded"]
 
 
+def swept(compare: Recorder, step_sizes: tuple[str | float, ...], draws: int = 50) -> None:
+    for step_size in step_sizes:
+        for draw in range(draws):
+            at = {"step size": step_size, "draw": draw, "schedule": "constant"}
+            compare.at_most("steps", 3, 5, at=at)
+
+
+def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst case is the same without a step size, and with another in its place."""
+
+    def judged(*step_sizes: str | float, draws: int = 50) -> Judgement:
+        arguments = {"step_sizes": step_sizes, "draws": draws}
+        check = Check("x", swept, arguments=arguments)
+        return Judgement(CLAIM, check, check.run())
+
+    kept = json.loads(json.dumps(judged("1/10", 0.3, 1).record()))
+    assert kept["inputs"] == {
+        "step size": [0.1, 0.3, 1],
+        "draw": ["50 values", 0, 49],
+        "schedule": ["constant"],
+    }
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": kept})
+    assert judged("1/10", 0.1 + 0.2, 1).differences == []
+    sizes = "recorded inputs step size = [0.1, 0.3, 1], but tried"
+    assert f"{sizes} [0.1, 1]" in judged("1/10", 1).differences
+    assert judged("1/10", "1/2", 1).differences == [f"{sizes} [0.1, 0.5, 1]"]
+    draws = "recorded inputs draw = ['50 values', 0, 49], but tried ['40 values', 0, 39]"
+    assert draws in judged("1/10", 0.3, 1, draws=40).differences
+
+
 @pytest.mark.parametrize(
     ("name", "found"),
     [
@@ -309,8 +339,13 @@ def test_record_does_not_change_the_rows_of_other_claims(
         second.id: 6.0,
     }
     assert list(recorded()) == [first.id, second.id]
-    text = json.dumps(list(recorded().values()), indent=1, ensure_ascii=False)
-    assert (tmp_path / "updates").read_text("utf-8") == text + "\n"
+    before = (tmp_path / "updates").read_text("utf-8").splitlines()
+    assert f'"id": "{first.id}"' in before[1]
+    record([stub(second, most=7)])
+    after = (tmp_path / "updates").read_text("utf-8").splitlines()
+    same = [new == old for old, new in zip(before, after, strict=True)]
+    # brackets, and for each claim one line and one line of its tally
+    assert same == [True, True, True, False, False, True]
 
 
 def test_html_of_a_claim_shows_comparisons_and_wrong_variants() -> None:
@@ -349,7 +384,7 @@ def test_claims_can_be_judged_in_several_threads():
     def found(name):
         judged = judge(name)
         wrong = {variant: result.status for variant, result in judge_wrong(name).items()}
-        return {**judged.record(), "seconds": None}, wrong
+        return judged.record(), wrong
 
     alone = [found(name) for name in names]
     before = sys.getswitchinterval()

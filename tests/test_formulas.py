@@ -91,6 +91,20 @@ def rounded(n, w):
     return min(n, ceil(1 / w)) + 1 / w * log1p(2 * w * n)
 
 
+@formula
+def same(n):
+    return n
+
+
+@formula
+def logarithm(x):
+    return log((x + 1) / x)
+
+
+def test_parentheses_are_as_tall_as_a_fraction() -> None:
+    assert logarithm.latex() == r"\log\left(\frac{x+1}{x}\right)"
+
+
 def test_log1p_is_accurate_for_small_numbers() -> None:
     """At w = 1e-20, log(1 + 2 w n) / w is 2 n up to a part in 1e20."""
     assert rounded.latex() == (
@@ -116,6 +130,14 @@ def test_insert_formulas_fills_placeholders() -> None:
         r"at most $1+(|\mathcal S|-1)\left(\left\lfloor\frac{1}{\eta}\right\rfloor+1\right)$ "
         r"and $3n-4\sqrt{n}+1$"
     )
+    # a LaTeX command before or after a formula ends where it did
+    texts = (r"n\ge<<same>>", r"n\ge<<decaying>>", r"<<same: n=\eta>>x")
+    same_or_decaying = {"same": same, "decaying": decaying}
+    assert [insert_formulas(text, same_or_decaying) for text in texts] == [
+        r"n\ge n",
+        r"n\ge3n-4\sqrt{n}+1",
+        r"\eta x",
+    ]
     with pytest.raises(ValueError, match="no formula 'missing'; there are: steps"):
         insert_formulas("<<missing>>", {"steps": steps})
 

@@ -141,8 +141,8 @@ def measured() -> dict[str, set[float]]:
     """Return the numbers in the record of each claim."""
     found = {}
     for name, row in recorded().items():
-        shown = [tally["shown"][2:4] for tally in row["tallies"]]  # both sides, and where
-        text = json.dumps([row["figures"], shown])
+        worst = [[tally["closest"], tally["at"]] for tally in row["tallies"]]
+        text = json.dumps([row["figures"], worst])
         found[name] = {n.value for n in numbers(text)}
     return found
 

@@ -10,7 +10,7 @@ import pytest
 from flint import arb
 
 from pu_lib.claims.recorder import Check, Finding, Recorder, Status, check
-from pu_lib.claims.render import format_tally
+from pu_lib.claims.render import format_tally, tally_row
 
 
 def run(function: Callable[..., Any], **options: Any) -> Finding:
@@ -121,7 +121,7 @@ def test_estimate_is_undecided_if_its_interval_contains_the_bound() -> None:
     assert (ratio.failures, ratio.undecided, ratio.comparisons) == (1, 1, 3)
     assert [kept.value for kept in ratio.worst] == [0, 2, 3]
     assert (share.failures, share.undecided, share.compared) == (0, 1, "share < the bound")
-    assert [format_tally(tally)[1] for tally in (ratio, share)] == [
+    assert [format_tally(tally_row(tally))[1] for tally in (ratio, share)] == [
         "1 of 3 fail, 1 of 3 undecided",
         "undecided",
     ]

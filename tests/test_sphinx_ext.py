@@ -1,5 +1,6 @@
 """The Sphinx extensions: stored executions, search index, titles and formulas."""
 
+import html
 import json
 import re
 from collections import Counter
@@ -18,6 +19,8 @@ from nbmake.pytest_items import NotebookRun
 from pu_formulas import formulas_of, typeset_pages
 from sphinx.search import js_index
 
+from pu_lib.chapters.unlearning import quantities as unlearning
+from pu_lib.claims.formulas import formula
 from sphinx_ext.pu_addresses import places_of
 from sphinx_ext.pu_book import list_titles, number_by_chapter
 
@@ -324,3 +327,79 @@ def test_old_anchors_map_to_current_entries() -> None:
         "pu_lib.old.run": "../library.html#pu_lib.new.run",
         "pu_lib.old.tally": "topic.html#pu_lib.new.count",
     }
+
+
+THEOREM = r"""# A theorem
+
+:::{prf:theorem} Theorem 5
+(i) {formula}`n'\ge<<decaying_pg_bound>>`; (iii) $L=1$.
+:::
+"""
+
+OTHER = r"""# What stands
+
+More than {formula}`<<unlearning.decaying_pg_bound: n=k>>` and {formula}`\le<<domino.pg_bound>>`.
+"""
+
+
+def built_pages(folder: Path, **pages: str) -> tuple[dict[str, str], str]:
+    """Build pages of MyST in the folder ``book``; return their LaTeX by page and the warnings."""
+    (folder / "book").mkdir(parents=True)
+    extensions = (
+        'extensions = ["myst_parser", "sphinx_proof", "sphinx.ext.mathjax", "pu_statements"]'
+    )
+    (folder / "conf.py").write_text(
+        f"{extensions}\nmyst_enable_extensions = ['colon_fence', 'dollarmath']"
+    )
+    (folder / "index.md").write_text("# Index\n\n```{toctree}\n:glob:\nbook/*\n```\n")
+    for page, text in pages.items():
+        (folder / "book" / f"{page}.md").write_text(text)
+    warnings = folder / "warnings"
+    arguments = ["-q", "-w", str(warnings), str(folder), str(folder / "built")]
+    assert sphinx.cmd.build.main(arguments) == 0
+    read = {page: (folder / "built" / "book" / f"{page}.html").read_text() for page in pages}
+    latex = {page: re.findall(r"\\\((.*?)\\\)", html.unescape(text)) for page, text in read.items()}
+    return latex, warnings.read_text()
+
+
+def test_theorem_prints_the_bound_of_its_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {"unlearning": THEOREM, "what-stands": OTHER}
+    latex, warnings = built_pages(tmp_path / "before", **pages)
+    assert warnings == ""
+    assert latex == {
+        "unlearning": [r"n'\ge3n-4\sqrt{n}+1", "L=1"],
+        "what-stands": [r"3k-4\sqrt{k}+1", r"\le2^{h}-1"],
+    }
+
+    @formula
+    def bound(n):
+        return 2 * n + 1
+
+    monkeypatch.setattr(unlearning, "decaying_pg_bound", bound)
+    latex, _ = built_pages(tmp_path / "after", **pages)
+    assert latex["unlearning"][0] == r"n'\ge2n+1"
+    assert latex["what-stands"][0] == "2k+1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "<<decaying_bound>>",
+            "no formula 'decaying_bound'; there are: pg_bound_printed, pg_bound",
+        ),
+        ("<<domino.bound>>", "no formula 'domino.bound'; there are: .*domino.pg_bound_printed"),
+        ("<<dominoes.pg_bound>>", "no chapter 'dominoes'; there are: updates, .*domino"),
+        ("<<pg_bound: m=2>>", "pg_bound: no argument m"),
+    ],
+)
+def test_unknown_bound_is_an_error_of_the_build(tmp_path: Path, text: str, message: str) -> None:
+    _, warnings = built_pages(tmp_path, unlearning=f"# A theorem\n\n{{formula}}`{text}`\n")
+    assert re.search(f"unlearning.md:3: ERROR: formula: {message}", warnings), warnings
+
+
+def test_page_that_is_no_chapter_names_the_chapter(tmp_path: Path) -> None:
+    _, warnings = built_pages(tmp_path, start="# Start\n\n{formula}`<<pg_bound>>`\n")
+    assert "start.md:3: ERROR: formula: no formula 'pg_bound'; there are: none." in warnings

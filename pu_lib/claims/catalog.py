@@ -24,7 +24,7 @@ from pu_lib.extras import naming_the_extra
 from pu_lib.settings import did_you_mean
 
 __all__ = ["Claim", "Erratum", "Scope", "Severity", "chapters", "check_of", "errata"]
-__all__ += ["folder_of", "ledger", "select"]
+__all__ += ["folder_of", "formulas_of", "ledger", "select"]
 
 
 class Scope(StrEnum):
@@ -156,12 +156,17 @@ def _table(chapter: str, text: str) -> dict[str, Any]:
     """Parse the text of a ``claims.toml`` file, with its formulas replaced by their LaTeX."""
     table = {"chapter": chapter, **tomllib.loads(text)}
     if "<<" in text:
-        with naming_the_extra():
-            module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.quantities")
-        formulas = _members(module, Formula)
+        formulas = formulas_of(chapter)
         for row in (*table.get("claim", ()), *table.get("erratum", ())):
             row.update({name: _filled(chapter, entry, formulas) for name, entry in row.items()})
     return table
+
+
+def formulas_of(chapter: str) -> dict[str, Formula]:
+    """Return the formulas in the ``quantities`` module of a chapter by name."""
+    with naming_the_extra():
+        module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.quantities")
+    return _members(module, Formula)
 
 
 def _filled(chapter: str, text: str, formulas: Mapping[str, Formula]) -> str:

@@ -139,7 +139,8 @@ class _Printer:
                 return f"{self._base(left)}^{{{self.print(right)}}}"
             case ast.Call(func=ast.Name(id="log"), args=[argument]):
                 inner = self.print(argument)
-                return rf"\log {inner}" if isinstance(argument, ast.Name) else rf"\log({inner})"
+                is_name = isinstance(argument, ast.Name)
+                return rf"\log {inner}" if is_name else rf"\log{self._enclosed(inner)}"
             case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
                 return _FUNCTIONS[name].format(",".join(map(self.print, arguments)))
         raise ValueError(f"formula: cannot print {ast.unparse(node)}.")
@@ -163,12 +164,15 @@ class _Printer:
     def _product(left: str, right: str) -> str:
         if right[0].isdigit():
             return rf"{left}\cdot {right}"
-        # A LaTeX command ends at the first character that is not a letter.
-        is_open = right[0].isalpha() and re.search(r"\\[A-Za-z]+$", left)
-        return f"{left} {right}" if is_open else left + right
+        return left + _space_between(left, right) + right
 
 
-_PLACEHOLDER = re.compile(r"<<(\w+)(?:: (.*?))?>>")
+def _space_between(left: str, right: str) -> str:
+    """Return a space if a LaTeX command at the end of `left` would go on in `right`."""
+    return " " if right[:1].isalpha() and re.search(r"\\[A-Za-z]+$", left) else ""
+
+
+_PLACEHOLDER = re.compile(r"<<(\w+(?:\.\w+)?)(?:: (.*?))?>>")
 
 
 def insert_formulas(text: str, formulas: Mapping[str, Formula]) -> str:
@@ -179,8 +183,12 @@ def insert_formulas(text: str, formulas: Mapping[str, Formula]) -> str:
 
     def printed(place: re.Match[str]) -> str:
         if place[1] not in formulas:
-            raise ValueError(f"no formula {place[1]!r}; there are: {', '.join(formulas)}.")
+            raise ValueError(
+                f"no formula {place[1]!r}; there are: {', '.join(formulas) or 'none'}."
+            )
         symbols = dict(pair.split("=", 1) for pair in (place[2] or "").split(", ") if pair)
-        return formulas[place[1]].latex(**symbols)
+        latex = formulas[place[1]].latex(**symbols)
+        before, after = text[: place.start()], text[place.end() :]
+        return _space_between(before, latex) + latex + _space_between(latex, after)
 
     return _PLACEHOLDER.sub(printed, text)

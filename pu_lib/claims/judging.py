@@ -1,8 +1,10 @@
 """Run the checks of claims, show the findings, and compare them with the recorded findings.
 
-The record of a chapter is ``recorded.json`` in its folder: for each claim the status, the margin,
-the figures of its sentence and every tally with its row of the table. ``python -m pu_lib claims
---record`` writes it; the tests and the command ``claims`` run the checks again and compare.
+The record of a chapter is ``recorded.json`` in its folder. It has one line for each claim, with the
+status, the margin, the figures of its sentence and the inputs tried, and one line for each tally.
+``python -m pu_lib claims --record`` writes it; the tests and the command ``claims`` run the checks
+again and compare. The words of a tally's worst comparison are for the pages and are not compared:
+among rounding errors, the worst depends on the processor.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from typing import Any
 
 from pu_lib.claims.catalog import Claim, Scope, chapters, check_of, folder_of, ledger, select
 from pu_lib.claims.proofs import proofs_of
-from pu_lib.claims.recorder import Check, Finding, Status, Tally
-from pu_lib.claims.render import claim_html, claims_html, format_tally
+from pu_lib.claims.recorder import Check, Finding, Status
+from pu_lib.claims.render import claim_html, claims_html, tally_row
 from pu_lib.files import replace_file
 from pu_lib.formatting import fill_placeholders, format_value, placeholders
 
@@ -37,7 +39,7 @@ _COUNTS = {"instances", "comparisons", "tests"}
 """Figures that count comparisons and instances, as opposed to measured results."""
 
 _COUNTED = ("comparisons", "failures", "undecided", "attained", "least slack", "sharpness")
-"""The counts of a tally that must agree with the recorded counts; a missing count is 0."""
+"""The numbers of a tally that must agree with the recorded numbers."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Judgement:
 
     def row(self) -> dict[str, Any]:
         """Return the judgement as a dict for JSON, with None for an infinite margin."""
-        claim, margin = self.claim, self.finding.margin
+        claim = self.claim
         return {
             "id": claim.id,
             "number": claim.number,
@@ -94,18 +96,21 @@ class Judgement:
             "section": claim.section,
             "chapter": claim.chapter,
             "status": self.finding.status.value,
-            "margin": margin if margin is not None and math.isfinite(margin) else None,
+            "margin": _finite(self.finding.margin),
             "seconds": round(self.finding.seconds, 3),
             "machine_checked": [proof.theorem for proof in proofs_of(claim.id)],
         }
 
     def record(self) -> dict[str, Any]:
-        """Return the values to record: `row`, the figures of the sentence, and the tallies."""
+        """Return the values to record as a dict for JSON, with None for an infinite margin."""
         return {
-            **self.row(),
+            "id": self.claim.id,
+            "status": self.finding.status.value,
+            "margin": _finite(self.finding.margin),
             "instances": self.finding.instances,
             "figures": self.figures,
-            "tallies": [_plain(tally) for tally in self.finding.tallies],
+            "inputs": dict(self.finding.inputs),
+            "tallies": [tally_row(tally) for tally in self.finding.tallies],
         }
 
     @property
@@ -121,20 +126,8 @@ class Judgement:
         return claim_html(self)
 
 
-def _plain(tally: Tally) -> dict[str, Any]:
-    """Return a tally as a dict for JSON, with infinite numbers as text."""
-    least, sharpness = tally.worst[0].slack, tally.sharpness
-    return {
-        "compared": tally.compared,
-        "as printed": tally.as_printed,
-        "comparisons": tally.comparisons,
-        "failures": tally.failures,
-        **({"undecided": tally.undecided} if tally.undecided else {}),
-        "attained": tally.attained,
-        "least slack": least if math.isfinite(least) else str(least),
-        "sharpness": sharpness if math.isfinite(sharpness) else str(sharpness),
-        "shown": format_tally(tally),
-    }
+def _finite(margin: float | None) -> float | None:
+    return margin if margin is not None and math.isfinite(margin) else None
 
 
 def _differences(judgement: Judgement) -> Iterator[str]:
@@ -155,24 +148,32 @@ def _differences(judgement: Judgement) -> Iterator[str]:
             yield f"recorded {name} {kept[name]}, but found {found[name]}"
     if found["figures"] != kept["figures"]:
         yield f"recorded figures {kept['figures']}, but found {found['figures']}"
+    for name in sorted(found["inputs"].keys() | kept["inputs"].keys()):
+        before, now = kept["inputs"].get(name), found["inputs"].get(name)
+        if not _alike(now, before):
+            yield f"recorded inputs {name} = {before}, but tried {now}"
     old, new = ({_key(t): t for t in row["tallies"]} for row in (kept, found))
     for compared, printed in sorted(old.keys() ^ new.keys()):
         where = "not found" if (compared, printed) in old else "not recorded"
         yield f"the comparison '{compared}'{' as printed' if printed else ''} is {where}"
     for key in sorted(old.keys() & new.keys()):
         for name in _COUNTED:
-            before, now = old[key].get(name, 0), new[key].get(name, 0)
+            before, now = old[key][name], new[key][name]
             if not _alike(now, before):
                 yield f"{key[0]}: recorded {name} {before}, but found {now}"
 
 
 def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:
-    return tally["compared"], tally["as printed"]
+    return f"{tally['quantity']} {tally['relation']} {tally['limit']}", tally["as printed"]
 
 
 def _alike(found: Any, kept: Any) -> bool:
     """Return whether a found value equals a recorded value; floats are compared up to rounding."""
-    if isinstance(found, float) and isinstance(kept, int | float):
+    if isinstance(found, list) and isinstance(kept, list):
+        return len(found) == len(kept) and all(map(_alike, found, kept))
+    if isinstance(found, int) and isinstance(kept, int):
+        return found == kept
+    if isinstance(found, int | float) and isinstance(kept, int | float):
         return math.isclose(found, kept, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
     return bool(found == kept)
 
@@ -339,11 +340,24 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 
 def record(judgements: Iterable[Judgement]) -> None:
-    """Write findings to ``recorded.json``; the rows of other claims are not changed."""
-    found = {judged.claim.id: judged.record() for judged in judgements}
-    rows = {**recorded(), **found}
-    for chapter in dict.fromkeys(row["chapter"] for row in found.values()):
+    """Write findings to ``recorded.json``; the lines of other claims are not changed."""
+    judged = {judgement.claim: judgement.record() for judgement in judgements}
+    rows = {**recorded(), **{claim.id: row for claim, row in judged.items()}}
+    for chapter in dict.fromkeys(claim.chapter for claim in judged):
         kept = [rows[c.id] for c in ledger() if c.chapter == chapter and c.id in rows]
-        text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
-        replace_file(_record_of(chapter), text)
+        replace_file(_record_of(chapter), _as_lines(kept))
     recorded.cache_clear()
+
+
+def _as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as JSON with one line for each claim and one for each tally."""
+    claims = []
+    for row in rows:
+        head = _json({name: entry for name, entry in row.items() if name != "tallies"})
+        tallies = ",\n  ".join(map(_json, row["tallies"]))
+        claims.append(f'{head[:-1]}, "tallies": [\n  {tallies}]}}')
+    return "[\n" + ",\n".join(claims) + "\n]\n"
+
+
+def _json(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False)

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 import time
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -50,6 +50,11 @@ __all__ = ["Check", "Comparison", "Finding", "Recorder", "Status", "Tally", "che
 
 KEPT_COMPARISONS = 6
 """The number of worst comparisons that a tally stores."""
+
+LISTED_INPUTS = 12
+"""The largest number of inputs with one name that a finding lists."""
+
+_INPUT_DIGITS = 6  # significant; inputs that differ by rounding are one input
 
 _EXACT = (bool, int, Fraction, str)
 _BITS = 53  # of floats; the precision of balls where a check sets no other
@@ -191,6 +196,8 @@ class Recorder:
         Numbers reported for the claim's sentence.
     instances : set of str
         The distinct instances on which the (corrected) claim was tested.
+    inputs : dict of str to set
+        The values of all instances (`at`) by name, as numbers with few digits or as words.
     open_because : str
         The reason why nothing can be concluded; empty unless a requirement was not met.
     """
@@ -199,6 +206,7 @@ class Recorder:
         self.tallies: dict[tuple[str, str, str, bool], Tally] = {}
         self.figures: dict[str, Any] = {}
         self.instances: set[str] = set()
+        self.inputs: dict[str, set[float | str]] = {}
         self.open_because = ""
         self._stop = stop_at_failure
 
@@ -321,10 +329,30 @@ class Recorder:
         key = (*compared, limit, as_printed)
         tally = self.tallies.setdefault(key, Tally(*key))
         tally.add(Comparison(slack, value, bound, at, note, holds), relative)
+        for name, entry in at.items():
+            self.inputs.setdefault(name, set()).add(_input(entry))
         if not as_printed:
             self.instances.add(repr(at))
             if holds is False and self._stop:
                 raise _EndOfRun
+
+
+def _input(entry: Any) -> float | str:
+    """Return an entry of an instance as it is recorded: a number with few digits, or words."""
+    try:
+        number = Fraction(str(entry))
+    except ValueError:
+        return str(entry)
+    return int(number) if number.denominator == 1 else float(f"{float(number):.{_INPUT_DIGITS}g}")
+
+
+def _summary(entries: Iterable[float | str]) -> list[float | str]:
+    """Return the entries in order, or their number and, if they are numbers, their range."""
+    ordered = sorted(entries, key=lambda entry: (isinstance(entry, str), entry))
+    if len(ordered) <= LISTED_INPUTS:
+        return ordered
+    numbers = [entry for entry in ordered if not isinstance(entry, str)]
+    return [f"{len(ordered)} values", *(numbers[:1] + numbers[-1:])]
 
 
 def _is_infinite(number: Any) -> bool:
@@ -367,6 +395,8 @@ class Finding:
         The reason why nothing could be concluded; empty unless the status is open.
     seconds : float
         The duration of the check in seconds.
+    inputs : mapping of str to list
+        The values of all instances by name; of many values, their number and their range.
 
     Examples
     --------
@@ -385,6 +415,7 @@ class Finding:
     reported: Mapping[str, Any] = field(default_factory=dict)
     open_because: str = ""
     seconds: float = 0.0
+    inputs: Mapping[str, list[float | str]] = field(default_factory=dict)
 
     @property
     def deciding(self) -> Tally | None:
@@ -481,6 +512,7 @@ class Check:
             recorder.figures,
             recorder.open_because,
             time.perf_counter() - start,
+            {name: _summary(entries) for name, entries in recorder.inputs.items()},
         )
 
 

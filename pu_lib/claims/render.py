@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import inspect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ __all__ = [
     "format_tally",
     "tallies_html",
     "tallies_list_html",
+    "tally_row",
 ]
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -38,20 +39,47 @@ def badge(status: Status) -> str:
     return f'<strong class="verdict-status verdict-{status.name.lower()}">{status.value}</strong>'
 
 
-def format_tally(tally: Tally) -> list[str]:
+def tally_row(tally: Tally) -> dict[str, Any]:
+    """Return a tally as a dict for JSON, with its worst comparison in words.
+
+    Infinite numbers are text.
+    """
+    worst = tally.worst[0]
+    return {
+        "quantity": tally.quantity,
+        "relation": tally.relation,
+        "limit": tally.limit,
+        "as printed": tally.as_printed,
+        "comparisons": tally.comparisons,
+        "failures": tally.failures,
+        "undecided": tally.undecided,
+        "attained": tally.attained,
+        "least slack": _for_json(worst.slack),
+        "sharpness": _for_json(tally.sharpness),
+        "closest": ""
+        if tally.relation == "is"
+        else f"{_short(worst.value)} and {_short(worst.limit)}",
+        "at": format_value({name: _short(entry) for name, entry in worst.instance.items()}),
+    }
+
+
+def _for_json(number: float) -> float | str:
+    return number if math.isfinite(number) else str(number)
+
+
+def format_tally(row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a tally's row in the table with columns ``_HEAD``."""
-    worst, printed = tally.worst[0], ", as printed" if tally.as_printed else ""
-    sides = "" if tally.relation == "is" else f"{_short(worst.value)} and {_short(worst.limit)}"
-    where = format_value({name: _short(entry) for name, entry in worst.instance.items()})
-    return [tally.compared + printed, _outcome(tally), sides, where, _sharpness(tally)]
+    compared = f"{row['quantity']} {row['relation']} {row['limit']}"
+    printed = ", as printed" if row["as printed"] else ""
+    return [compared + printed, _outcome(row), row["closest"], row["at"], _sharpness(row)]
 
 
-def _outcome(tally: Tally) -> str:
+def _outcome(row: Mapping[str, Any]) -> str:
     """Return how many comparisons hold, fail or are undecided, as text."""
-    if tally.comparisons == 1:
-        return {True: "holds", None: "undecided", False: "fails"}[tally.worst[0].holds]
-    total = format_value(tally.comparisons)
-    counts = ((tally.failures, "fail"), (tally.undecided, "undecided"))
+    if row["comparisons"] == 1:
+        return "fails" if row["failures"] else "undecided" if row["undecided"] else "holds"
+    total = format_value(row["comparisons"])
+    counts = ((row["failures"], "fail"), (row["undecided"], "undecided"))
     told = [f"{format_value(count)} of {total} {outcome}" for count, outcome in counts if count]
     return ", ".join(told) or f"all {total} hold"
 
@@ -72,18 +100,17 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _sharpness(tally: Tally) -> str:
+def _sharpness(row: Mapping[str, Any]) -> str:
     """Return how much the bound could be tightened before the check would fail, as text."""
-    if tally.failures or tally.undecided or tally.relation in ("=", "is"):
+    if row["failures"] or row["undecided"] or row["relation"] in ("=", "is"):
         return ""
-    if tally.attained:
-        return f"attained in {format_value(tally.attained)} of {format_value(tally.comparisons)}"
-    whole = math.inf if tally.relation == "≥" else 1  # a limit of 0 is all that is left
-    if tally.sharpness >= whole:
+    if row["attained"]:
+        return f"attained in {format_value(row['attained'])} of {format_value(row['comparisons'])}"
+    whole = math.inf if row["relation"] == "≥" else 1  # a limit of 0 is all that is left
+    sharpness = float(row["sharpness"])
+    if sharpness >= whole:
         return ""
-    return (
-        f"fails if tightened by more than {format_value(100 * tally.sharpness)}\N{NO-BREAK SPACE}%"
-    )
+    return f"fails if tightened by more than {format_value(100 * sharpness)}\N{NO-BREAK SPACE}%"
 
 
 def tallies_html(rows: Sequence[Sequence[str]]) -> str:
@@ -149,7 +176,7 @@ def _how(judged: Judgement) -> str:
     said = f"<p>{to_html(judged.sentence)}</p>" if judged.repeats_the_claim else ""
     because = f"<p>{to_html(finding.open_because)}</p>" if finding.open_because else ""
     proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
-    table = tallies_html([format_tally(tally) for tally in finding.tallies])
+    table = tallies_html([format_tally(tally_row(tally)) for tally in finding.tallies])
     return f"{said}{because}{table}{proved}{_refused(judged.check.wrong)}{_code(judged.check)}"
 
 

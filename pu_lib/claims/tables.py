@@ -16,7 +16,7 @@ from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, err
 from pu_lib.claims.judging import recorded, sentence_of
 from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Status
-from pu_lib.claims.render import badge, tallies_list_html
+from pu_lib.claims.render import badge, format_tally, tallies_list_html
 from pu_lib.formatting import to_html
 from pu_lib.settings import find_name
 from pu_lib.updates import PAPER, UPDATES, label_of
@@ -135,9 +135,7 @@ def _judgement(claim: Claim) -> str:
         "What is wrong": to_html(claim.wrong),
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
         "What is true": to_html(claim.correction),
-        "What was measured": tallies_list_html(
-            [tally["shown"] for tally in row.get("tallies", ())]
-        ),
+        "What was measured": tallies_list_html(list(map(format_tally, row.get("tallies", ())))),
         "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
         "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
         f"on section {html.escape(claim.section)} of the paper",

@@ -21,7 +21,7 @@ from pu_lib.chapters.empirical.inequalities import (
     share,
 )
 from pu_lib.claims import Check, Judgement, Status, check_of, judge, select
-from pu_lib.claims.render import format_tally
+from pu_lib.claims.render import format_tally, tally_row
 from pu_lib.experiments import details, interventions, panels
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
@@ -159,7 +159,7 @@ def test_rows_show_the_interval_and_the_outcome():
         above(0.25, name="refuted", limit=2.0),
         Inequality("lost", ratio_bounds(values(10), values(10), 10.0), "<", 2.0),
     )
-    shown = [format_tally(tally) for tally in found_of(*parts).tallies]
+    shown = [format_tally(tally_row(tally)) for tally in found_of(*parts).tallies]
     interval = "interval of 95 % = "
     tightened = "fails if tightened by more than 25\N{NO-BREAK SPACE}%"
     assert shown == [

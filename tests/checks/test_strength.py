@@ -187,13 +187,11 @@ def test_counts_wrong_by_a_factor_of_three_halves_are_refused(claim: str) -> Non
     factor that is refused is listed.
     """
     for row in recorded()[claim]["tallies"]:
-        counts = row["compared"].startswith(("n' ", "steps "))
         if (
-            counts
-            and "printed bound" not in row["compared"]
+            row["quantity"].split()[0] in ("n'", "steps")
+            and "printed bound" not in row["limit"]
             and not row["as printed"]
             and not row["failures"]
         ):
             s = float(row["sharpness"])
-            upper = "≤" in row["compared"]
-            assert (1 / (1 - s) if upper else 1 + s) <= COARSE.get(claim, 1.5)
+            assert (1 / (1 - s) if row["relation"] == "≤" else 1 + s) <= COARSE.get(claim, 1.5)

@@ -107,31 +107,26 @@ def exponent_threshold(window: int, states: int, actions: int, lack: float) -> A
     return log((window + 1) * states * (actions - 1) / lack)
 
 
-@formula
 def detour_lead(discount: Any) -> Any:
     """Return the lead on the hexagon of the action that pays 0, for large weights."""
     return (2 * discount - 1) / (1 - discount)
 
 
-@formula
 def return_lead(discount: Any) -> Any:
     """Return the least lead on the hexagon of the actions that pay 1, for large weights."""
     return 1 - discount**2
 
 
-@formula
 def lead_error(discount: Any, unit: Any) -> Any:
     """Return a bound on how far a lead on the hexagon is from its limit for large weights."""
     return 4 * exp(1 - unit) / (1 - discount) ** 2
 
 
-@formula
 def mixing_error(discount: Any, mixing: Any) -> Any:
     """Return a bound on how much the bandits behind the hexagon change a lead."""
     return 2 * mixing / (1 - discount) ** 2
 
 
-@formula
 def level_error(unit: Any) -> Any:
     """Return a bound on how far a parameter on the hexagon is from its hardened level."""
     return 24000 * unit * exp(1 - unit)

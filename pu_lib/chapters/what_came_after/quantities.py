@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pu_lib.arrays import Floats, as_float, require_distributions
-from pu_lib.claims.formulas import formula, log1p
+from pu_lib.claims.formulas import log1p
 from pu_lib.exact import Number, exact
 from pu_lib.interface import Update
 from pu_lib.parametrizations import as_rows
@@ -329,7 +329,6 @@ def cost(update: Update, n_actions: int) -> dict[str, Any]:
     }
 
 
-@formula
 def spma_bound(learnt: Any, w: Any) -> Any:
     """Return a bound on the steps that undo steps of SPMA whose log rates sum to `learnt`."""
     return 1 + (learnt + 4 / 3) / log1p(w)
