@@ -210,7 +210,7 @@ def test_value_sweeps_decide_only_if_the_target_is_outside_their_bounds(monkeypa
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: 1.0)
     monkeypatch.setattr(values, "performance", lambda *_: pytest.fail("the sweeps decide"))
-    process = (*[None] * 5, 0.5, None, None, False, None, None)
+    process = (*[None] * 5, 0.5, None, None, (0,), None, None)
     # the fixed point is between 1 - 1/8 and 1 + 1/4
     for threshold, expected in ((0.87, True), (1.26, False)):
         swept = iter([(0.25, 0.125)])
@@ -226,7 +226,7 @@ def test_value_sweeps_within_rounding_of_the_target_do_not_decide(monkeypatch):
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: -1.0 + values._MARGIN)
     monkeypatch.setattr(values, "performance", lambda *_: 0.25)
-    process = (*[None] * 5, 0.5, None, None, False, None, None)
+    process = (*[None] * 5, 0.5, None, None, (0,), None, None)
     assert values.reaches_threshold(None, None, process, (), (), -1.0)
     assert next(swept, None) is None
 

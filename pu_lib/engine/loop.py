@@ -88,8 +88,8 @@ class Process(NamedTuple):
         1 for terminal states.
     order : ndarray of uint16 or uint32
         The states that are not terminal, successors first as far as possible.
-    acyclic : bool
-        Whether every successor of a state comes before it in `order`.
+    solver : tuple of int
+        The static argument of the method that evaluates policies, see `pu_lib.engine.values`.
     starts : ndarray of uint16 or uint32
         The possible initial states.
     start_cumulative : ndarray
@@ -104,7 +104,7 @@ class Process(NamedTuple):
     gamma: float
     terminal: NDArray[np.uint8]
     order: NDArray[np.unsignedinteger]
-    acyclic: bool
+    solver: tuple[int, ...]
     starts: NDArray[np.unsignedinteger]
     start_cumulative: Floats
 

@@ -23,7 +23,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, int_to_float, vector
-from pu_lib.engine.compiling import INLINED, code_digest, compiled, jitted
+from pu_lib.engine.compiling import INLINED, code_digest, compiled, inlined, jitted
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 
 if TYPE_CHECKING:
@@ -133,17 +133,33 @@ def _compile_advance(
             theta, pi, q, best, weight, len(actions)
         )
 
+    @inlined  # by LLVM: numba would type and lower each of the copies below
+    def step(theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any) -> None:
+        kernel(theta, pi, q, best, weight, len(actions))
+
+    if len(actions) == 2:
+
+        def by_two(
+            update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
+        ) -> None:
+            if best == 0:
+                step(theta, pi, q, 0, weight, actions)
+            else:
+                step(theta, pi, q, 1, weight, actions)
+
+        return by_two
+
     def by_action(
         update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
     ) -> None:
         # With few actions the branch is predicted well: the step is computed speculatively, with a
         # constant greedy action, before the comparison of values is done.
         if best == 0:
-            kernel(theta, pi, q, 0, weight, len(actions))
+            step(theta, pi, q, 0, weight, actions)
         elif best == 1:
-            kernel(theta, pi, q, 1, weight, len(actions))
+            step(theta, pi, q, 1, weight, actions)
         else:
-            kernel(theta, pi, q, 2, weight, len(actions))
+            step(theta, pi, q, 2, weight, actions)
 
     return by_action
 

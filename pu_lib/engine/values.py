@@ -21,11 +21,20 @@ import numpy as np
 from pu_lib.engine.compiling import allocating, compiled
 from pu_lib.sparse import VALUE_TOLERANCE, solve_by_bicgstab, solve_by_sweeps
 
-__all__ = ["performance", "reaches_threshold", "solve"]
+__all__ = ["performance", "reaches_threshold", "solve", "static_solver"]
 
 _MAX_SWEEPS = 100  # after this many sweeps elimination or BiCGSTAB decides
 _MAX_ELIMINATED = 500  # states; the time of elimination grows with their cube
 _MARGIN = 1e-12  # relative to the threshold, larger than rounding: bounds decide only beyond it
+
+
+def static_solver(acyclic: bool, n_states: int) -> tuple[int, ...]:
+    """Return the static argument of the method that evaluates the policies of a process.
+
+    It has no entry for a backward sweep, one for elimination and two for BiCGSTAB. The method is
+    static because BiCGSTAB, which few processes need, would take a third of the compile time.
+    """
+    return () if acyclic else (0,) * (1 + (n_states > _MAX_ELIMINATED))
 
 
 @compiled
@@ -165,14 +174,21 @@ def _from_starts(v: Any, starts: Any, cumulative: Any) -> float:
 @compiled
 def performance(pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> float:
     """Return the exact, unnormalised performance of a policy, and set `v` to its values."""
-    probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
-    if acyclic:
-        _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
-    elif len(order) > _MAX_ELIMINATED:
-        _solve_large(pi, v, probability, successor, reward, gamma, len(actions))
-    else:
-        _eliminate(pi, v, probability, successor, reward, gamma, order, len(actions))
+    starts, shares = process.starts, process.start_cumulative
+    _evaluate(process.solver, pi, v, process, actions, successors)
     return _from_starts(v, starts, shares)
+
+
+@compiled
+def _evaluate(solver: Any, pi: Any, v: Any, process: Any, actions: Any, successors: Any) -> None:
+    """Set `v` to the values of a policy; `solver` is static, so only one method is compiled."""
+    probability, _, successor, _, reward, gamma, _, order, _, _, _ = process
+    if len(solver) == 0:
+        _sweep(pi, v, probability, successor, reward, gamma, order, actions, successors)
+    elif len(solver) == 1:
+        _eliminate(pi, v, probability, successor, reward, gamma, order, len(actions))
+    else:
+        _solve_large(pi, v, probability, successor, reward, gamma, len(actions))
 
 
 @compiled
@@ -183,8 +199,8 @@ def reaches_threshold(
 
     Sweeps start from `v`, which is overwritten.
     """
-    probability, _, successor, _, reward, gamma, _, order, acyclic, starts, shares = process
-    if not acyclic:
+    probability, _, successor, _, reward, gamma, _, order, solver, starts, shares = process
+    if len(solver) > 0:
         reach, margin = gamma / (1.0 - gamma), _MARGIN * abs(threshold)
         for _ in range(_MAX_SWEEPS):
             up, down = _sweep(

@@ -84,6 +84,7 @@ class Tables:
     def process(self) -> Process:
         """The arrays as an argument of the compiled functions."""
         from pu_lib.engine.loop import Process  # imports numba
+        from pu_lib.engine.values import static_solver
 
         return Process(
             probability=self.probability,
@@ -94,7 +95,7 @@ class Tables:
             gamma=self.discount,
             terminal=self.terminal,
             order=self.order,
-            acyclic=self.acyclic,
+            solver=static_solver(self.acyclic, len(self.order)),
             starts=self.starts,
             start_cumulative=self.start_cumulative,
         )
