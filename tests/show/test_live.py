@@ -38,9 +38,9 @@ from pu_lib.chapters.unlearning.quantities import counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
+from pu_lib.show import live as explorers
 from pu_lib.show.live import (
     AtTheWall,
-    BuildWorld,
     ChainPlay,
     ChangeOfMind,
     Counterexample,
@@ -49,6 +49,7 @@ from pu_lib.show.live import (
     FadingWeights,
     FittedDirect,
     GravityWell,
+    Live,
     Noise,
     Price,
     RateLimit,
@@ -63,27 +64,9 @@ from pu_lib.show.simplex_lab import SimplexLab
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 
-FIGURES = (
-    ChangeOfMind,
-    Symmetry,
-    Dominoes,
-    ChainPlay,
-    Noise,
-    Price,
-    SimplexLab,
-    GravityWell,
-    CycleComic,
-    FadingWeights,
-    RateLimit,
-    SampledValues,
-    Counterexample,
-    AtTheWall,
-    TsallisFamily,
-    FittedDirect,
-    TakeTurns,
-    BuildWorld,
-    Remedies,
-)
+OFFERED = [getattr(explorers, name) for name in explorers.__all__ if name not in ("Live", "module")]
+FIGURES = [SimplexLab, *(offered for offered in OFFERED if issubclass(offered, Live))]
+per_figure = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.__name__)
 
 Call = Callable[[list[list[Any]]], Any]
 OpenFigure = Callable[..., Page]
@@ -590,7 +573,7 @@ def test_settings_outside_the_controls_range_raise(figure: Any, wrong: dict[str,
         figure(**wrong)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@per_figure
 def test_figure_is_one_module_without_imports(figure: Any) -> None:
     widget = figure()
     least = set(PAPER) - {"pg-es"} if figure is TakeTurns else set(PAPER)
@@ -606,7 +589,7 @@ def caption(page: Page) -> str:
     return page.locator(".pu-live-words").inner_text()
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@per_figure
 def test_figure_is_accessible_narrow_and_keyboard_operable(
     open_figure: OpenFigure, violations_of: Callable[[Page], list[str]], figure: Any
 ) -> None:
@@ -623,7 +606,7 @@ def test_figure_is_accessible_narrow_and_keyboard_operable(
         assert len(caption(page)) > 40
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@per_figure
 def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure, figure: Any) -> None:
     """Browsers report a negative width or radius as an error, which `open_figure` collects."""
     page = open_figure(figure(), width=200)
