@@ -37,7 +37,8 @@ test: $(ENV)/.installed node_modules/.installed browser  ## Run all tests and no
 
 lint: $(ENV)/.installed node_modules/.installed  ## Check format, style, types, docstrings, notebooks and the tools
 	@failed=0; for check in "ruff check" "ruff format --check" mypy "pytest --quiet tests/lint"; do \
-	  $(BIN)/python -m $$check || failed=1; done; exit $$failed
+	  $(BIN)/python -m $$check || failed=1; done; \
+	  node_modules/.bin/eslint pu_lib sphinx_ext web || failed=1; exit $$failed
 
 proofs:  ## Check the proofs with Rocq and print their axioms
 	@$(PYTHON) tools/proofs.py

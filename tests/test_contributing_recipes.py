@@ -1,7 +1,7 @@
 """The recipes of CONTRIBUTING.md, performed in a copy of the repository.
 
-The tests add an update, a domain, a claim and a chapter, and look for them in figures, tables,
-counts, races, sweeps and commands.
+The tests add an update, a domain, a claim, a chapter, a figure and an explorer, and look for them
+in figures, tables, counts, races, sweeps, commands and pages.
 """
 
 import json
@@ -94,10 +94,25 @@ status = "holds"
 
 CHAPTER = 'title = "Regret"\norder = 55\n'
 
+EXPLORER = """
+from pu_lib.show.live.chapters import FirstStep
+
+__all__ += ["FirstStep"]
+"""
+
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def printed(recipe: str, language: str) -> str:
+    """Return the code that CONTRIBUTING.md prints in a recipe."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    text = text.partition(f"**Add {recipe}.**")[2].partition("\n**")[0]
+    return dict(FENCED.findall(text))[language]
+
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository with a new update, domain, claim and chapter."""
+    """Return a copy of the repository in which all recipes were followed."""
     root = tmp_path_factory.mktemp("recipes") / "copy"
     # Compiled code is copied, too, so that only changed modules are compiled again.
     left_out = shutil.ignore_patterns(".*", "node_modules", "_build", "*.egg-info")
@@ -107,6 +122,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "domains.py": DOMAIN,
         "chapters/rates/checks.py": CHECK,
         "chapters/rates/claims.toml": CLAIM,
+        "chapters/rates/figures.py": "\n\n" + printed("a figure", "python"),
+        "show/live/chapters.py": "\n\n" + printed("an explorer", "python"),
+        "show/live/__init__.py": EXPLORER,
         "chapters/regret/__init__.py": '"""Claims of the chapter `book/regret.ipynb`."""\n',
         "chapters/regret/claims.toml": CHAPTER,
     }.items():
@@ -119,7 +137,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             'confirm("sec:asymp/new")', id="new", metadata={"tags": ["remove-input"]}
         )
     )
+    rates.cells.append(
+        nbformat.v4.new_code_cell(
+            "show.draw_odds()", id="odds", metadata=json.loads(printed("a figure", "json"))
+        )
+    )
     nbformat.write(rates, root / "book" / "rates.ipynb")
+    live = root / "pu_lib" / "show" / "live"
+    (live / "first_step.js").write_text(printed("an explorer", "js"), encoding="utf-8")
     markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     notebook = nbformat.v4.new_notebook(
         cells=[
@@ -222,3 +247,16 @@ def test_new_chapter_is_in_the_contents(copy: Path) -> None:
     assert python(copy, "-c", code).strip() == "Regret"
     rules = ("tests/test_book.py", "tests/lint/test_layout.py")
     python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *rules)
+
+
+def test_new_figure_is_drawn_and_described(copy: Path) -> None:
+    code = "from pu_lib.chapters.rates.figures import draw_odds; draw_odds()._repr_png_()"
+    python(copy, "-c", code)
+    rules = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/lint/test_notebooks.py")
+    python(copy, *rules, "-k", "rates or unique")
+
+
+def test_new_explorer_opens_and_keeps_its_settings(copy: Path) -> None:
+    (copy / "node_modules").symlink_to(ROOT / "node_modules")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/show", "-k")
+    python(copy, *tests, "FirstStep or survive_a_reload")

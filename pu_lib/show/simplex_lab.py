@@ -12,6 +12,7 @@ from typing import Any
 import traitlets
 
 from pu_lib.show.live.base import COMPUTED, Live, Policy, module
+from pu_lib.show.live.controls import constant, one_of, some_of
 from pu_lib.updates import UPDATES, softmax, style_of
 
 __all__ = ["PRESETS", "SimplexLab"]
@@ -82,7 +83,7 @@ class SimplexLab(Live):
     q : list of three numbers
         The values of the actions, in [0, 1].
     weight : float
-        The weight of every step, one of `WEIGHTS`.
+        The weight of every step.
     flip : int or None
         The step from which the largest and the smallest value are swapped, at most 10,000, or None
         for never.
@@ -95,19 +96,15 @@ class SimplexLab(Live):
         The updates whose paths are drawn.
     """
 
-    WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0, 2.0, 5.0, 10.0, 100.0)
     _esm = module("triangle", "simplex_lab")
 
-    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
+    updates = some_of(UPDATES, least=1)
     policy = Policy(START["policy"]).tag(sync=True)
     q = traitlets.List(traitlets.Float(min=0, max=1), START["q"], minlen=3, maxlen=3).tag(sync=True)
-    weight = traitlets.Enum(WEIGHTS, START["weight"]).tag(sync=True)
-    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
+    weight = one_of(0.02, 0.05, 0.1, 0.2, 0.4, 1.0, 2.0, 5.0, 10.0, 100.0, start=START["weight"])
     flip = traitlets.Int(None, min=0, max=10_000, allow_none=True).tag(sync=True)
-    shade = traitlets.Enum(("none", "value", "drop", "well"), START["shade"]).tag(sync=True)
-    subject = traitlets.Enum(COMPUTED, "ce").tag(sync=True)
-    shown = traitlets.List(traitlets.Enum(COMPUTED), list(COMPUTED)).tag(sync=True)
-    dashes = traitlets.Dict(dict(DASHES), read_only=True).tag(sync=True)
-    presets = traitlets.List([list(pair) for pair in PRESETS.items()], read_only=True).tag(
-        sync=True
-    )
+    shade = one_of("none", "value", "drop", "well", start=START["shade"])
+    subject = one_of(*COMPUTED, start="ce")
+    shown = some_of(COMPUTED)
+    dashes = constant(DASHES)
+    presets = constant([list(pair) for pair in PRESETS.items()])

@@ -14,6 +14,7 @@ import traitlets
 
 from pu_lib.experiments.results import PANELS, STATISTICS, Curves, Results, committed
 from pu_lib.show.live import Kept, module
+from pu_lib.show.live.controls import one_of
 from pu_lib.show.simplex_lab import DASHES
 from pu_lib.updates import PAPER, label_of, style_of
 
@@ -76,7 +77,7 @@ class SweepViewer(Kept):
     _css = _HERE / "sweep_viewer.css"
 
     panel = traitlets.Unicode().tag(sync=True)
-    statistic = traitlets.Enum(tuple(STATISTICS), "median").tag(sync=True)
+    statistic = one_of(*STATISTICS, start="median")
     shown = traitlets.List(list(PAPER)).tag(sync=True)
     panels = traitlets.Dict().tag(sync=True)
     statistics = traitlets.Dict(dict(STATISTICS)).tag(sync=True)

@@ -38,9 +38,9 @@ from pu_lib.chapters.unlearning.quantities import counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
 from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
+from pu_lib.show import live as explorers
 from pu_lib.show.live import (
     AtTheWall,
-    BuildWorld,
     ChainPlay,
     ChangeOfMind,
     Counterexample,
@@ -49,6 +49,7 @@ from pu_lib.show.live import (
     FadingWeights,
     FittedDirect,
     GravityWell,
+    Live,
     Noise,
     Price,
     RateLimit,
@@ -63,27 +64,9 @@ from pu_lib.show.simplex_lab import SimplexLab
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 
-FIGURES = (
-    ChangeOfMind,
-    Symmetry,
-    Dominoes,
-    ChainPlay,
-    Noise,
-    Price,
-    SimplexLab,
-    GravityWell,
-    CycleComic,
-    FadingWeights,
-    RateLimit,
-    SampledValues,
-    Counterexample,
-    AtTheWall,
-    TsallisFamily,
-    FittedDirect,
-    TakeTurns,
-    BuildWorld,
-    Remedies,
-)
+OFFERED = [getattr(explorers, name) for name in explorers.__all__ if name not in ("Live", "module")]
+FIGURES = [SimplexLab, *(offered for offered in OFFERED if issubclass(offered, Live))]
+per_figure = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.__name__)
 
 Call = Callable[[list[list[Any]]], Any]
 OpenFigure = Callable[..., Page]
@@ -253,7 +236,7 @@ def test_value_change_of_one_step_agrees_with_the_library(live: Call, name: str)
     assert (found[-1]["change"] < 0) == (name == "ce")
 
 
-@pytest.mark.parametrize("eta", Counterexample.SIZES)
+@pytest.mark.parametrize("eta", Counterexample.eta.values)
 @pytest.mark.parametrize("name", ["ce", "mce"])
 def test_counterexample_agrees_with_the_library(live: Call, name: str, eta: float) -> None:
     tops = np.arange(201) / 10
@@ -263,11 +246,11 @@ def test_counterexample_agrees_with_the_library(live: Call, name: str, eta: floa
     expected = [value_change(name, theta, np.array([first, 1.0, 0.0]), eta) for first in values]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     # no update crosses the dashed line, and only CE lowers the value
-    assert np.min(found) > -Counterexample().worst[Counterexample.SIZES.index(eta)]
+    assert np.min(found) > -Counterexample().worst[Counterexample.eta.values.index(eta)]
     assert (np.min(found) < -1e-12) == (name == "ce" and eta < 10)
 
 
-@pytest.mark.parametrize("eta", AtTheWall.SIZES)
+@pytest.mark.parametrize("eta", AtTheWall.eta.values)
 def test_reversal_paths_agree_with_the_library(live: Call, eta: float) -> None:
     lengths = list(range(1, 41))
     expected = reversal_paths(lengths, eta, 80)
@@ -298,17 +281,17 @@ def cycle(live: Call, name: str) -> list[dict[str, Any]]:
                 [
                     "cycle",
                     *(example[key] for key in ("rewards", "successors", "discount")),
-                    *(name, example["start"], example["phases"], CycleComic.MOST),
+                    *(name, example["start"], example["phases"], CycleComic.period.max),
                 ]
             ]
         )[0]
     )
 
 
-@pytest.mark.parametrize("name", CycleComic.SOFTMAX)
+@pytest.mark.parametrize("name", CycleComic.update.values)
 def test_cycle_agrees_with_the_library(live: Call, name: str) -> None:
     frames = cycle(live, name)
-    orbit = simulate(THREE_STATES, CycleComic.MOST, update=name)
+    orbit = simulate(THREE_STATES, CycleComic.period.max, update=name)
     values = [frame["v"][:3] for frame in frames[:-1]]
     np.testing.assert_allclose(values, orbit.values, rtol=1e-11, atol=1e-11)
     greedy = [int(np.argmax(row)) for frame in frames[:-1] for row in frame["q"][:3]]
@@ -328,7 +311,7 @@ def test_every_period_of_the_cycle_has_one_suboptimal_step(live: Call) -> None:
         assert [t for t, (top, target) in enumerate(tops) if top != target] == [5]
 
 
-@pytest.mark.parametrize("eta", FadingWeights.SIZES)
+@pytest.mark.parametrize("eta", FadingWeights.eta.values)
 def test_mass_under_decaying_weights_agrees_with_the_library(live: Call, eta: float) -> None:
     for x in (0.0, 0.5, 0.95, 1.0, 1.05, 2.0, 3.0):
         [found] = live([["fading", x, eta, 4, 3000]])
@@ -372,9 +355,9 @@ def mulberry(seed: int) -> Iterator[float]:
 # Counts, exactly, over the whole range of the controls
 
 
-@pytest.mark.parametrize("weight", TsallisFamily.WEIGHTS)
+@pytest.mark.parametrize("weight", TsallisFamily.weight.values)
 def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
-    for alpha in TsallisFamily.ALPHAS:
+    for alpha in TsallisFamily.alpha.values:
         corner = 100_000 if alpha == 1.0 else round(1 / ((alpha - 1) * weight))
         ns = [*range(1, 40), *(10**k for k in range(2, 6)), *range(max(1, corner - 2), corner + 3)]
         found = live([["familyCount", n, alpha, weight] for n in ns])
@@ -382,23 +365,23 @@ def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
 
 
 @pytest.mark.parametrize("schedule", ChangeOfMind.schedule.values)
-@pytest.mark.parametrize("eta", ChangeOfMind.SIZES)
+@pytest.mark.parametrize("eta", ChangeOfMind.eta.values)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_race_are_exact(live: Call, name: str, eta: float, schedule: str) -> None:
-    ns = list(range(1, ChangeOfMind.MOST + 1))
+    ns = list(range(1, ChangeOfMind.n.max + 1))
     found = live([["raceCount", name, n, eta, schedule] for n in ns])
     assert [to_float(count) for count in found] == counts(ns, name, eta, schedule)
 
 
-@pytest.mark.parametrize("eta", Dominoes.SIZES)
+@pytest.mark.parametrize("eta", Dominoes.eta.values)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> None:
-    found = live([["dominoTimes", name, h, eta] for h in range(1, Dominoes.MOST + 1)])
-    expected = recursion(Dominoes.MOST, name, eta)
-    most = Dominoes.MOST if name in PAPER else 8  # others are simulated state by state
+    found = live([["dominoTimes", name, h, eta] for h in range(1, Dominoes.states.max + 1)])
+    expected = recursion(Dominoes.states.max, name, eta)
+    most = Dominoes.states.max if name in PAPER else 8  # others are simulated state by state
     assert expected[-most] == domino(most, name, eta)
     for h, times in enumerate(found, start=1):
-        assert [to_float(t) for t in times] == expected[Dominoes.MOST - h :]
+        assert [to_float(t) for t in times] == expected[Dominoes.states.max - h :]
 
 
 @pytest.mark.parametrize("name", COMPUTED)
@@ -411,7 +394,7 @@ def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> N
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("weight", GravityWell.WEIGHTS)
+@pytest.mark.parametrize("weight", GravityWell.weight.values)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
     middles = [round(0.05 * i, 2) for i in range(20)]
@@ -424,10 +407,10 @@ def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: flo
     np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
 
 
-@pytest.mark.parametrize("eta", RateLimit.SIZES)
+@pytest.mark.parametrize("eta", RateLimit.eta.values)
 def test_counts_of_the_rate_are_exact(live: Call, eta: float) -> None:
-    found = live([["rateRun", n, eta, 0.001, 1_000_000] for n in RateLimit.COUNTS])
-    for n, run_ in zip(RateLimit.COUNTS, found, strict=True):
+    found = live([["rateRun", n, eta, 0.001, 1_000_000] for n in RateLimit.actions.values])
+    for n, run_ in zip(RateLimit.actions.values, found, strict=True):
         steps = int(run_["count"])
         mass = 1 / (1 + odds(n, steps, eta))
         assert mass[steps] <= 0.001 < mass[steps - 1]
@@ -447,7 +430,7 @@ def test_gravity_well_map_agrees_with_the_library(live: Call, name: str, weight:
 @pytest.mark.parametrize("name", TakeTurns().updates)
 def test_counts_after_turns_agree_with_the_library(live: Call, name: str) -> None:
     cases = [(3, [0, 1, 0, 1], 1000), (3, [0, 0, 0, 0], 100), (4, [0, 1, 2, 1], 300)]
-    for (actions, order, n), gap in product(cases, TakeTurns.GAPS):
+    for (actions, order, n), gap in product(cases, TakeTurns.gap.values):
         used = [a in order for a in range(actions)]
         history = [[1.0 if a == b else (1 - gap) * used[a] for a in range(actions)] for b in order]
         [found] = live([["takeTurns", name, actions, order, n, gap, 1, 2000]])
@@ -590,7 +573,7 @@ def test_settings_outside_the_controls_range_raise(figure: Any, wrong: dict[str,
         figure(**wrong)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@per_figure
 def test_figure_is_one_module_without_imports(figure: Any) -> None:
     widget = figure()
     least = set(PAPER) - {"pg-es"} if figure is TakeTurns else set(PAPER)
@@ -606,7 +589,7 @@ def caption(page: Page) -> str:
     return page.locator(".pu-live-words").inner_text()
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@per_figure
 def test_figure_is_accessible_narrow_and_keyboard_operable(
     open_figure: OpenFigure, violations_of: Callable[[Page], list[str]], figure: Any
 ) -> None:
@@ -623,7 +606,7 @@ def test_figure_is_accessible_narrow_and_keyboard_operable(
         assert len(caption(page)) > 40
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@per_figure
 def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure, figure: Any) -> None:
     """Browsers report a negative width or radius as an error, which `open_figure` collects."""
     page = open_figure(figure(), width=200)

@@ -90,7 +90,7 @@ def places(preset: str) -> list[tuple[list[float], list[float], float]]:
     start, firsts = PRESETS[preset], [round(0.05 * i, 2) for i in range(21)]
     return [
         (start["policy"], [first, *start["q"][1:]], w)
-        for first, w in product(firsts, SimplexLab.WEIGHTS)
+        for first, w in product(firsts, SimplexLab.weight.values)
     ]
 
 

@@ -4,14 +4,14 @@ const TOTAL = 80;
 const HIGH = 250;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const [labels, colours] = ["labels", "colours"].map(get);
-  const sizes = get("sizes");
+  const sizes = values("eta");
   const kinds = [["sparsemax", "sparsemax", "var(--ink)"], ...["di", "mce"].map((name) => [name, labels[name], colours[name]])];
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question(`Let sparsemax and ${labels.di} walk on to the wall, where a₁ has everything, before the values flip. Who comes back?`,
     [["both", "both together"], ["later", `sparsemax later than ${labels.di}`], ["di", `${labels.di} alone`]], () => say());
-  const length = slider("updates n", 1, 40, 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
+  const length = slider("updates n", ...range("n"), 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
   const size = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("eta")), (i) => `${sizes[i]}`, (i) => put({ eta: sizes[i] }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);

@@ -4,7 +4,7 @@ const START = 5; // where one half stands on the track, and how far it is to one
 const LENGTH = 90;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
@@ -15,12 +15,12 @@ function render({ model, el }) {
 
   const train = button("", () => begin("training"), "pu-live-main");
   const flip = button("Flip the values", () => begin("running"));
-  const length = slider("steps n", 1, get("most"), 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
+  const length = slider("steps n", ...range("n"), 1, get("n"), (x) => `${x}`, (x) => put({ n: x }));
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const setting = html("p", { class: "pu-live-key" });
   const fold = html("details", { class: "pu-live-fold" },
     html("summary", {}, "Step size"),
-    select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
+    select("step size", values("eta").map((x) => [x, fraction(x)]), get("eta"),
       (x) => put({ eta: Number(x) })),
     select("schedule", [["constant", "constant"], ["inverse-sqrt", "shrinking, η/√t"]],
       get("schedule"), (x) => put({ schedule: x })));

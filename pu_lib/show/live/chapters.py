@@ -9,6 +9,7 @@ import traitlets
 from pu_lib.chapters.monotonicity.quantities import worst_drop_three
 from pu_lib.cycle_examples import THREE_STATES, CycleExample
 from pu_lib.show.live.base import COMPUTED, Live, Policy, module
+from pu_lib.show.live.controls import constant, number, one_of, some_of, whole
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [
@@ -32,72 +33,57 @@ class Dominoes(Live):
     """The domino setting, with one row of states for each update.
 
     Each state is drawn as a domino, which leans as its state prefers the suboptimal action and
-    falls when the state flips, after the next state. All rows share one time axis.
-
-    Attributes
-    ----------
-    states : int
-        The number of states, from 1 to 14.
-    eta : float
-        The weight of every step at every state, one of `SIZES`.
+    falls when the state flips, after the next state. All rows share one time axis. `eta` is the
+    weight of every step at every state.
     """
 
-    SIZES = (0.125, 0.25, 0.5)
-    MOST = 14
     _esm = module("dominoes")
 
-    states = traitlets.Int(8, min=1, max=MOST).tag(sync=True)
-    eta = traitlets.Enum(SIZES, 0.125).tag(sync=True)
-    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
-    most = traitlets.Int(MOST, read_only=True).tag(sync=True)
+    states = whole(1, 14, 8)
+    eta = one_of(0.125, 0.25, 0.5)
 
 
 class ChainPlay(Live):
-    """The paper's chain, learned by two updates side by side.
+    """The paper's chain, learned by the updates `first` and `second` side by side.
 
     Attributes
     ----------
-    first, second : str
-        The two updates.
     states : int
-        The number of states, including the terminal one, from 3 to 12.
+        The number of states, including the terminal one.
     steps : int
-        The number of steps, from 1 to 2000.
+        The number of steps.
     eta : float
-        The step size, from 0.001 to 10.
+        The step size.
     share : float
-        The share of the occupancy in the weights, in [0, 1]; the rest is uniform over the states.
+        The share of the occupancy in the weights; the rest is uniform over the states.
     """
 
     _esm = module("chain_play")
 
-    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    first = traitlets.Enum(COMPUTED, "pg-sm").tag(sync=True)
-    second = traitlets.Enum(COMPUTED, "mce").tag(sync=True)
-    states = traitlets.Int(10, min=3, max=12).tag(sync=True)
-    steps = traitlets.Int(640, min=1, max=2000).tag(sync=True)
-    eta = traitlets.Float(1.0, min=1e-3, max=10.0).tag(sync=True)
-    share = traitlets.Float(0.9, min=0.0, max=1.0).tag(sync=True)
+    updates = some_of(UPDATES, least=1)
+    first = one_of(*COMPUTED, start="pg-sm")
+    second = one_of(*COMPUTED, start="mce")
+    states = whole(3, 12, 10)
+    steps = whole(1, 2000, 640)
+    eta = number(1e-3, 10.0, 1.0)
+    share = number(0.0, 1.0, 0.9)
 
 
 class GravityWell(Live):
-    """Two updates with three actions, of which the first is best, from the same initial policy.
+    """The updates `first` and `second` with three actions, of which the first is best.
+
+    Both start from the same policy; the initial escort parameters have norm 1.
 
     Attributes
     ----------
-    first, second : str
-        The two updates.
     policy : list of three numbers
         The initial policy, with positive probabilities that sum to 1.
-    middle : float
-        The value of the second action, in [0, 0.95]; the first action has value 1.
-    low : float
-        The value of the third action.
+    middle, low : float
+        The values of the second and the third action; the first action has value 1.
     weight : float
-        The weight of every step, one of `WEIGHTS`. The initial escort parameters have norm 1.
+        The weight of every step.
     """
 
-    WEIGHTS = (0.1, 0.2, 0.4, 1.0, 3.0, 10.0)
     STARTS: ClassVar[dict[str, list[float]]] = {
         "Start (1, 3, 5)": softmax([1.0, 3.0, 5.0]).tolist(),
         "1 % for the best": [0.01, 0.98, 0.01],
@@ -105,42 +91,33 @@ class GravityWell(Live):
     }
     _esm = module("plot", "triangle", "gravity_well")
 
-    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    first = traitlets.Enum(COMPUTED, "pg-sm").tag(sync=True)
-    second = traitlets.Enum(COMPUTED, "mce").tag(sync=True)
+    updates = some_of(UPDATES, least=1)
+    first = one_of(*COMPUTED, start="pg-sm")
+    second = one_of(*COMPUTED, start="mce")
     policy = Policy(STARTS["Start (1, 3, 5)"]).tag(sync=True)
-    middle = traitlets.Float(0.9, min=0.0, max=0.95).tag(sync=True)
-    low = traitlets.Float(0.1, read_only=True).tag(sync=True)
-    weight = traitlets.Enum(WEIGHTS, 0.4).tag(sync=True)
-    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
-    starts = traitlets.List([list(pair) for pair in STARTS.items()], read_only=True).tag(sync=True)
+    middle = number(0.0, 0.95, 0.9)
+    weight = one_of(0.1, 0.2, 0.4, 1.0, 3.0, 10.0, start=0.4)
+    low = constant(0.1)
+    starts = constant([list(pair) for pair in STARTS.items()])
 
 
 class Counterexample(Live):
     """One step of CE and of MCE from theta = (top, 0, 0) with the values (first, 1, 0).
 
-    Attributes
-    ----------
-    first : float
-        The value of the likeliest action, in [0, 0.99]; the paper has 0.99.
-    top : float
-        The parameter of the likeliest action, in [0, 20]; the paper has 10.
-    eta : float
-        The weight of the step, one of `SIZES`; the paper has 1.
+    `eta` is the weight of the step. The paper has first = 0.99, top = 10 and eta = 1.
     """
 
-    SIZES = (0.1, 0.3, 1.0, 3.0, 10.0)
     _esm = module("plot", "counterexample")
 
-    first = traitlets.Float(0.99, min=0.0, max=0.99).tag(sync=True)
-    top = traitlets.Float(10.0, min=0.0, max=20.0).tag(sync=True)
-    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
-    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    first = number(0.0, 0.99, 0.99)
+    top = number(0.0, 20.0, 10.0)
+    eta = one_of(0.1, 0.3, 1.0, 3.0, 10.0, start=1.0)
     worst = traitlets.List(traitlets.Float(), read_only=True).tag(sync=True)
 
     @traitlets.default("worst")
     def _worst(self) -> list[float]:
-        return [worst_drop_three(w) for w in self.SIZES]
+        """Return a bound on the loss of value in a step of CE, for each weight."""
+        return [worst_drop_three(w) for w in type(self).eta.values or ()]
 
 
 def _plain(example: CycleExample) -> dict[str, Any]:
@@ -159,64 +136,33 @@ def _plain(example: CycleExample) -> dict[str, Any]:
 class CycleComic(Live):
     """The eight steps of CE's cycle with three states, or these steps with another update.
 
-    Attributes
-    ----------
-    update : str
-        The update, which must have softmax parameters.
-    period : int
-        The period of the schedule that is shown, from 1 to 20.
+    The update has softmax parameters, and `period` counts the periods of the schedule from 1.
     """
 
-    MOST = 20
-    SOFTMAX = tuple(name for name in COMPUTED if UPDATES[name].parametrization == "softmax")
     _esm = module("cycle_comic")
 
-    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    update = traitlets.Enum(SOFTMAX, "ce").tag(sync=True)
-    period = traitlets.Int(1, min=1, max=MOST).tag(sync=True)
-    softmax = traitlets.List(list(SOFTMAX), read_only=True).tag(sync=True)
-    most = traitlets.Int(MOST, read_only=True).tag(sync=True)
-    example = traitlets.Dict(_plain(THREE_STATES), read_only=True).tag(sync=True)
+    updates = some_of(UPDATES, least=1)
+    update = one_of(*(x for x in COMPUTED if UPDATES[x].parametrization == "softmax"), start="ce")
+    period = whole(1, 20, 1)
+    example = constant(_plain(THREE_STATES))
 
 
 class FadingWeights(Live):
-    """MCE with four actions and weights that decay as a power of time.
+    """MCE with four actions and the weights eta (t + 1)^-exponent."""
 
-    Attributes
-    ----------
-    exponent : float
-        The exponent of the weights eta (t + 1)^-exponent, from 0 to 3.
-    eta : float
-        The first weight, one of `SIZES`.
-    """
-
-    SIZES = (0.1, 1.0, 10.0)
     _esm = module("plot", "fading_weights")
 
-    exponent = traitlets.Float(0.5, min=0.0, max=3.0).tag(sync=True)
-    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
-    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    exponent = number(0.0, 3.0, 0.5)
+    eta = one_of(0.1, 1.0, 10.0, start=1.0)
 
 
 class RateLimit(Live):
-    """The number of MCE steps until the best of n actions has probability 99.9 %.
+    """The number of MCE steps of weight eta until the best of n actions has probability 99.9 %."""
 
-    Attributes
-    ----------
-    actions : int
-        The number of actions, one of `COUNTS`.
-    eta : float
-        The weight of every step, one of `SIZES`.
-    """
-
-    COUNTS = (2, 3, 5, 10, 30, 100, 300, 1000)
-    SIZES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
     _esm = module("plot", "rate_limit")
 
-    actions = traitlets.Enum(COUNTS, 2).tag(sync=True)
-    eta = traitlets.Enum(SIZES, 1.0).tag(sync=True)
-    counts = traitlets.List(list(COUNTS), read_only=True).tag(sync=True)
-    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    actions = one_of(2, 3, 5, 10, 30, 100, 300, 1000)
+    eta = one_of(0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, start=1.0)
 
 
 class SampledValues(Live):
@@ -225,7 +171,7 @@ class SampledValues(Live):
     Attributes
     ----------
     noise : float
-        The distance between the samples of the second action and their mean, from 0 to 1, as in
+        The distance between the samples of the second action and their mean, as in
         `pu_lib.chapters.stochastic_updates.quantities.gamble`.
     seed : int
         The seed of the samples.
@@ -235,30 +181,26 @@ class SampledValues(Live):
 
     _esm = module("plot", "sampled_values")
 
-    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    noise = traitlets.Float(1.0, min=0.0, max=1.0).tag(sync=True)
+    updates = some_of(UPDATES, least=1)
+    noise = number(0.0, 1.0, 1.0)
     seed = traitlets.Int(1, min=0).tag(sync=True)
-    power = traitlets.Float(0.6, read_only=True).tag(sync=True)
+    power = constant(0.6)
 
 
 class AtTheWall(Live):
     """Sparsemax, DI and MCE with two actions; the action values are swapped after n steps.
 
-    Attributes
-    ----------
-    n : int
-        The number of steps before the swap, from 1 to 40.
-    eta : float
-        The weight of every step, one of `SIZES`. No size is the inverse of an integer, because
-        rounding would then decide whether the boundary of the simplex is reached.
+    No step size `eta` is the inverse of an integer, because rounding would then decide whether the
+    boundary of the simplex is reached.
     """
 
-    SIZES = (0.03, 0.07, 0.15, 0.3, 0.6)
     _esm = module("plot", "at_the_wall")
 
-    n = traitlets.Int(5, min=1, max=40).tag(sync=True)
-    eta = traitlets.Enum(SIZES, 0.07).tag(sync=True)
-    sizes = traitlets.List(list(SIZES), read_only=True).tag(sync=True)
+    n = whole(1, 40, 5)
+    eta = one_of(0.03, 0.07, 0.15, 0.3, 0.6, start=0.07)
+
+
+_EXCESSES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
 class TsallisFamily(Live):
@@ -267,21 +209,15 @@ class TsallisFamily(Live):
     Attributes
     ----------
     alpha : float
-        The index of the Tsallis entropy, one of `ALPHAS`, from 1 (NPG) to 2 (DI).
+        The index of the Tsallis entropy, from 1 (NPG) to 2 (DI).
     weight : float
-        The weight of every step, one of `WEIGHTS`. All weights are binary fractions, so the page
-        counts exactly.
+        The weight of every step. All are binary fractions, so the page counts exactly.
     """
 
-    EXCESSES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-    ALPHAS = (1.0, *(1.0 + k / 1024 for k in EXCESSES))
-    WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
     _esm = module("plot", "tsallis_family")
 
-    alpha = traitlets.Enum(ALPHAS, 1.0).tag(sync=True)
-    weight = traitlets.Enum(WEIGHTS, 0.25).tag(sync=True)
-    alphas = traitlets.List(list(ALPHAS), read_only=True).tag(sync=True)
-    weights = traitlets.List(list(WEIGHTS), read_only=True).tag(sync=True)
+    alpha = one_of(*(1.0 + k / 1024 for k in _EXCESSES))
+    weight = one_of(0.125, 0.25, 0.5, 1.0, 2.0, 4.0, start=0.25)
 
 
 class FittedDirect(Live):
@@ -290,17 +226,17 @@ class FittedDirect(Live):
     Attributes
     ----------
     growth : float
-        The ratio of successive weights, from 0.8 to 1.6.
+        The ratio of successive weights.
     place : {"before", "after"}
         Whether the model is fitted before or after the projection.
     """
 
     _esm = module("plot", "fitted_direct")
 
-    growth = traitlets.Float(1.0, min=0.8, max=1.6).tag(sync=True)
-    place = traitlets.Enum(("before", "after"), "before").tag(sync=True)
-    first = traitlets.Float(0.5, read_only=True).tag(sync=True)
-    steps = traitlets.Int(40, read_only=True).tag(sync=True)
+    growth = number(0.8, 1.6, 1.0)
+    place = one_of("before", "after")
+    first = constant(0.5)
+    steps = constant(40)
     task = traitlets.Dict(read_only=True).tag(sync=True)
 
     @traitlets.default("task")
@@ -322,28 +258,24 @@ class TakeTurns(Live):
     Attributes
     ----------
     actions : int
-        The number of actions, 3 or 4.
+        The number of actions.
     order : list of four int
         The best action of each of four steps, which are repeated; not the last action.
     n : int
-        The number of steps before the last action becomes the best one, from 10 to 1000.
+        The number of steps before the last action becomes the best one.
     gap : float
-        The distance of the second best action in these steps from the best, one of `GAPS`.
+        The distance of the second best action in these steps from the best.
     """
 
-    GAPS = (0.02, 0.4)
     _esm = module("take_turns")
 
-    updates = traitlets.List(
-        traitlets.Enum(tuple(UPDATES)), ["ce", "mce", "sce", "di", "pg-sm", "npg"], minlen=1
-    ).tag(sync=True)
-    actions = traitlets.Int(3, min=3, max=4).tag(sync=True)
+    updates = some_of(UPDATES, ["ce", "mce", "sce", "di", "pg-sm", "npg"], least=1)
+    actions = whole(3, 4, 3)
     order = traitlets.List(traitlets.Int(min=0, max=2), [0, 1, 0, 1], minlen=4, maxlen=4).tag(
         sync=True
     )
-    n = traitlets.Int(1000, min=10, max=1000).tag(sync=True)
-    gap = traitlets.Enum(GAPS, 0.02).tag(sync=True)
-    gaps = traitlets.List(list(GAPS), read_only=True).tag(sync=True)
+    n = whole(10, 1000, 1000)
+    gap = one_of(0.02, 0.4)
 
     @traitlets.validate("order")
     def _within(self, proposal: Any) -> list[int]:
@@ -361,52 +293,44 @@ class Remedies(Live):
     Attributes
     ----------
     entropy, penalty : float
-        The coefficients of the entropy bonus and of the penalty, from `ENTROPIES` and `PENALTIES`.
+        The coefficients of the entropy bonus and of the penalty.
     estimator : bool
         Whether the penalty is k3 in the loss, as in `pu_lib.chapters.remedies.quantities.Remedy`.
     reference : float
-        The probability of the action that is best at first under the reference: 0.5, 0.9 or 0.1.
+        The probability of the action that is best at first under the reference.
     epochs : int
-        The number of clipped epochs per batch: 1, 4 or 10.
+        The number of clipped epochs per batch.
     normalised : bool
         Whether advantages are normalised.
     adam : float
-        The step size of Adam: 0 for none, 0.01 or 0.1.
+        The step size of Adam, or 0 for none.
     decay : float
-        The coefficient of weight decay, one of `DECAYS`.
+        The coefficient of weight decay.
     critic : float
-        The rate of the learned values: 1, 0.1 or 0.01.
+        The rate of the learned values.
     heard : bool
         Whether the rate for an action is multiplied by the probability with which it is taken.
     exploration : float
-        The probability of a random action, one of `EXPLORATIONS`; only with `heard`.
+        The probability of a random action; only with `heard`.
     change : {"swap", "good turns bad", "bad turns good"}
         How the values change.
     samples : int
-        The number of sampled actions per step, 4, 8 or 16, or 0 for exact values. With samples the
-        penalty, the epochs, Adam and `heard` have no effect.
+        The number of sampled actions per step, or 0 for exact values. With samples the penalty, the
+        epochs, Adam and `heard` have no effect.
     """
 
-    ENTROPIES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-    PENALTIES = (0.0, 0.001, 0.01, 0.04, 0.1, 0.2)
-    DECAYS = (0.0, 0.0001, 0.001, 0.01, 0.1)
-    EXPLORATIONS = (0.0, 0.01, 0.05, 0.1, 0.2)
     _esm = module("plot", "remedies")
 
-    entropy = traitlets.Enum(ENTROPIES, 0.01).tag(sync=True)
-    penalty = traitlets.Enum(PENALTIES, 0.0).tag(sync=True)
+    entropy = one_of(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, start=0.01)
+    penalty = one_of(0.0, 0.001, 0.01, 0.04, 0.1, 0.2)
     estimator = traitlets.Bool(False).tag(sync=True)
-    reference = traitlets.Enum((0.5, 0.9, 0.1), 0.5).tag(sync=True)
-    epochs = traitlets.Enum((1, 4, 10), 1).tag(sync=True)
+    reference = one_of(0.5, 0.9, 0.1)
+    epochs = one_of(1, 4, 10)
     normalised = traitlets.Bool(False).tag(sync=True)
-    adam = traitlets.Enum((0.0, 0.01, 0.1), 0.0).tag(sync=True)
-    decay = traitlets.Enum(DECAYS, 0.0).tag(sync=True)
-    critic = traitlets.Enum((1.0, 0.1, 0.01), 1.0).tag(sync=True)
+    adam = one_of(0.0, 0.01, 0.1)
+    decay = one_of(0.0, 0.0001, 0.001, 0.01, 0.1)
+    critic = one_of(1.0, 0.1, 0.01)
     heard = traitlets.Bool(False).tag(sync=True)
-    exploration = traitlets.Enum(EXPLORATIONS, 0.0).tag(sync=True)
-    change = traitlets.Enum(("swap", "good turns bad", "bad turns good"), "swap").tag(sync=True)
-    samples = traitlets.Enum((0, 4, 8, 16), 0).tag(sync=True)
-    entropies = traitlets.List(list(ENTROPIES), read_only=True).tag(sync=True)
-    penalties = traitlets.List(list(PENALTIES), read_only=True).tag(sync=True)
-    decays = traitlets.List(list(DECAYS), read_only=True).tag(sync=True)
-    explorations = traitlets.List(list(EXPLORATIONS), read_only=True).tag(sync=True)
+    exploration = one_of(0.0, 0.01, 0.05, 0.1, 0.2)
+    change = one_of("swap", "good turns bad", "bad turns good")
+    samples = one_of(0, 4, 8, 16)

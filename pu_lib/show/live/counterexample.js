@@ -6,15 +6,15 @@ const TOPS = Array.from({ length: 201 }, (_, i) => i / 10);
 const PAIR = ["ce", "mce"];
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const [labels, colours] = ["labels", "colours"].map(get);
-  const sizes = get("sizes");
+  const sizes = values("eta");
   const printed = get("first"); // the paper's value of a₁, at which the reader starts
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("Here a₁, the likeliest action, is nearly as good as the best one. If it were worse, would a step of "
     + `${labels.ce} cost more or less?`, [["more", "more"], ["less", "less, but always something"], ["nothing", "less, and in the end nothing"]], () => say());
-  const first = slider("q(a₁)", 0, 0.99, 0.01, printed, (x) => x.toFixed(2), (x) => put({ first: Math.round(100 * x) / 100 }));
-  const top = slider("θ₁", 0, 20, 0.1, get("top"), (x) => x.toFixed(1), (x) => put({ top: Math.round(10 * x) / 10 }));
+  const first = slider("q(a₁)", ...range("first"), 0.01, printed, (x) => x.toFixed(2), (x) => put({ first: Math.round(100 * x) / 100 }));
+  const top = slider("θ₁", ...range("top"), 0.1, get("top"), (x) => x.toFixed(1), (x) => put({ top: Math.round(10 * x) / 10 }));
   const size = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("eta")), (i) => `${sizes[i]}`, (i) => put({ eta: sizes[i] }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);

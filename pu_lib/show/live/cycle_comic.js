@@ -11,8 +11,8 @@ const reward = (x) => (x > 0 ? `+${x}` : x < 0 ? `−${-x}` : "0");
 const topOf = (row) => row.indexOf(Math.max(...row));
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
-  const names = shown(model).filter((name) => get("softmax").includes(name));
+  const { get, put, range, values } = attributes(model);
+  const names = shown(model).filter((name) => values("update").includes(name));
   const [labels, colours] = ["labels", "colours"].map(get);
   const { rewards, successors, phases, discount, start, best } = get("example");
   const mdp = deterministic(rewards, successors, discount);
@@ -24,7 +24,7 @@ function render({ model, el }) {
   const asked = question("CE always moves towards the action that is best now. Where is the policy after these eight steps?",
     [["best", "at the best policy"], ["closer", "closer to it"], ["same", "where it began"]], () => say());
   const choose = select("update", names.map((name) => [name, labels[name]]), get("update"), (name) => put({ update: name }));
-  const period = slider("period", 1, get("most"), 1, get("period"), (x) => `${x}`, (x) => put({ period: x }));
+  const period = slider("period", ...range("period"), 1, get("period"), (x) => `${x}`, (x) => put({ period: x }));
   const time = slider("step", 0, 8, 1, 0, (x) => (x < 8 ? `${x + 1}` : "end"), (x) => {
     run.set(x);
     show(x);
@@ -123,7 +123,7 @@ function render({ model, el }) {
 
   function compute() {
     run.halt();
-    frames = followCycle(mdp, get("update"), start, phases, get("most"));
+    frames = followCycle(mdp, get("update"), start, phases, range("period")[1]);
     el.querySelector(".pu-live").style.setProperty("--tone", colours[get("update")]);
     choose.set(get("update"));
     period.set(get("period"));

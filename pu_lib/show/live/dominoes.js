@@ -6,7 +6,7 @@ const TOP = 18;
 const LEAN = 42; // degrees, for a state that is certain of the wrong action
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
@@ -22,7 +22,7 @@ function render({ model, el }) {
     `One more state in the row: how many more steps will ${labels[slow]} need?`,
     [["few", "a few"], ["half", "half as many again"], ["all", "as many again, or more"]], say);
   const more = button("Add a state", () => put({ states: get("states") + 1 }), "pu-live-main");
-  const states = slider("states", 1, get("most"), 1, get("states"), (x) => `${x}`, (x) => put({ states: x }));
+  const states = slider("states", ...range("states"), 1, get("states"), (x) => `${x}`, (x) => put({ states: x }));
   const time = slider("step t", 0, 1, 1, 0, digits, (x) => {
     run.set(x);
     show(x);
@@ -35,7 +35,7 @@ function render({ model, el }) {
     html("div", { class: "pu-live-bar" }, run.play, time.row),
     room, setting, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "Step size"),
-      select("step size", get("sizes").map((x) => [x, fraction(x)]), get("eta"),
+      select("step size", values("eta").map((x) => [x, fraction(x)]), get("eta"),
         (x) => put({ eta: Number(x) }))));
 
   const subscript = (k) => [...`${k}`].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
@@ -142,7 +142,7 @@ function render({ model, el }) {
     end = Math.max(...names.map(solved));
     states.set(h);
     setting.textContent = `Every state starts at one half, under PG-ES with the parameters (1, 1), and every step has the size ${fraction(eta)}. Below each row: time, and the flips.`;
-    more.disabled = h === get("most");
+    more.disabled = h === range("states")[1];
     time.bounds(end, 0);
     run.set(0);
     show(0);

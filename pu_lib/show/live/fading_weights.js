@@ -5,7 +5,7 @@ const END = 1000000;
 const HIGH = 270;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const labels = get("labels");
   const tone = get("colours").mce;
   const reason = "The weights need an infinite sum, and it is infinite up to x = 1.";
@@ -13,11 +13,11 @@ function render({ model, el }) {
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question(`Weights that fade like 1/tˣ. Up to which x does ${labels.mce} still get to the best action?`,
     [["0", "only x = 0"], ["half", "up to ½"], ["one", "up to 1"], ["all", "for every x"]], () => say());
-  const exponent = slider("exponent x", 0, 3, 0.05, get("exponent"), (x) => x.toFixed(2), (x) => {
+  const exponent = slider("exponent x", ...range("exponent"), 0.05, get("exponent"), (x) => x.toFixed(2), (x) => {
     tried = true;
     put({ exponent: x });
   });
-  const size = select("first weight", get("sizes").map((x) => [x, `${x}`]), get("eta"), (x) => put({ eta: Number(x) }));
+  const size = select("first weight", values("eta").map((x) => [x, `${x}`]), get("eta"), (x) => put({ eta: Number(x) }));
   const setting = html("p", { class: "pu-live-key" });
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);

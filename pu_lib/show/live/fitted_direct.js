@@ -4,7 +4,7 @@ const LOW = 1e-5; // below every distance that is not 0
 const HIGH = 280;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range } = attributes(model);
   const label = get("labels").di;
   const tone = get("colours").di;
   const [task, first, steps] = ["task", "first", "steps"].map(get);
@@ -13,7 +13,7 @@ function render({ model, el }) {
   const asked = question(`${label} has to fit a linear model. Which fit leads it to the optimum?`,
     [["before", "the one before the projection"], ["after", "the one after it"], ["both", "both, if the weights grow"]], () => say());
   const place = select("fit", [["before", "before the projection"], ["after", "after the projection"]], get("place"), (where) => put({ place: where }));
-  const growth = slider("growth", 0.8, 1.6, 0.01, get("growth"), (x) => x.toFixed(2), (x) => put({ growth: x }));
+  const growth = slider("growth", ...range("growth"), 0.01, get("growth"), (x) => x.toFixed(2), (x) => put({ growth: x }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const setting = html("p", { class: "pu-live-key" });

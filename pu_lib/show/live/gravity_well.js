@@ -7,7 +7,7 @@ const STREAMS = [[1, 1, 8], [1, 4, 5], [1, 8, 1], [4, 1, 5], [5, 4, 1], [3, 3, 4
   .map((parts) => parts.map((x) => x / sum(parts)));
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const names = shown(model);
   const [labels, colours] = ["labels", "colours"].map(get);
   const sides = ["first", "second"];
@@ -26,9 +26,9 @@ function render({ model, el }) {
     show(i);
   });
   const run = playback(time, () => times.length - 1, 8, (i, paper) => show(i, paper), words);
-  const middle = slider("value of a₂", 0, 0.95, 0.05, get("middle"), (x) => x.toFixed(2),
+  const middle = slider("value of a₂", ...range("middle"), 0.05, get("middle"), (x) => x.toFixed(2),
     (x) => put({ middle: x }));
-  const sizes = get("weights");
+  const sizes = values("weight");
   const weight = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("weight")),
     (i) => `${sizes[i]}`, (i) => put({ weight: sizes[i] }));
   const starts = get("starts").map(([text, policy]) =>

@@ -4,7 +4,7 @@ const WEIGHT = 0.5;
 const ROW = 36;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range } = attributes(model);
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
@@ -15,7 +15,7 @@ function render({ model, el }) {
   const start = get("odds");
   const asked = question(`a₁ pays 1 in ${percent(start)} of the tries, a₂ pays ${sure} every time. Each step sees one sample of both. Which updates move towards the better action on average?`,
     [["all", "all of them"], ["mean", `all but ${greedy}`], ["greedy", `only ${greedy}`], ["none", "none of them"]], () => draw());
-  const control = slider("a₁ wins", 0.05, 0.95, 0.01, start, percent, (x) => {
+  const control = slider("a₁ wins", ...range("odds"), 0.01, start, percent, (x) => {
     asked.reveal();
     put({ odds: x });
   });

@@ -136,8 +136,11 @@ function question(words, options, answered = () => {}) {
 }
 
 // The attributes of a figure: `get` reads one, `put` changes some and tells a kernel, if there is one.
+// `values` are those that an attribute may have, and `range` is the least and the most of a number.
 const attributes = (model) => ({
   get: (key) => model.get(key),
+  values: (key) => model.get("kept")[key].values,
+  range: (key) => ["least", "most"].map((bound) => model.get("kept")[key][bound]),
   put(changes) {
     Object.entries(changes).forEach(([key, value]) => model.set(key, value));
     model.save_changes();

@@ -4,7 +4,7 @@ const ROW = 34;
 const SHADES = ["pu-live-likely", "pu-live-best", "pu-live-bad"];
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range } = attributes(model);
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
@@ -20,7 +20,7 @@ function render({ model, el }) {
     asked.reveal();
     put(given);
   };
-  const control = slider("value of a₁", 0.5, 0.99, 0.01, get("value"), (x) => x.toFixed(2), (x) => change({ value: x }));
+  const control = slider("value of a₁", ...range("value"), 0.01, get("value"), (x) => x.toFixed(2), (x) => change({ value: x }));
   const presets = get("presets").map(([text, given]) => button(text, () => change(given), "pu-live-small"));
   const picture = svg("svg", { height: ROW * (names.length + 1) + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);

@@ -5,7 +5,7 @@ const GOAL = 0.001;
 const HIGH = 270;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, values } = attributes(model);
   const labels = get("labels");
   const tone = get("colours").mce;
   const [few, many] = [2, 100];
@@ -14,12 +14,12 @@ function render({ model, el }) {
   const guesses = [[2, "about twice"], [10, "about ten times"], [50, "about fifty times"]];
   const asked = question(`A hundred actions instead of two: how many times as many updates does ${labels.mce} need until the best action has 99.9 %?`,
     guesses, () => say());
-  const counts = get("counts");
+  const counts = values("actions");
   const actions = slider("actions", 0, counts.length - 1, 1, counts.indexOf(get("actions")), (i) => digits(counts[i]), (i) => {
     tried = true;
     put({ actions: counts[i] });
   });
-  const sizes = get("sizes");
+  const sizes = values("eta");
   const size = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("eta")), (i) => `${sizes[i]}`, (i) => put({ eta: sizes[i] }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);

@@ -10,7 +10,7 @@ const USUAL = { entropy: 0.01, penalty: 0, estimator: false, reference: 0.5, epo
 const EXACT_ONLY = ["penalty", "estimator", "reference", "epochs", "adam", "heard"]; // of no use with samples
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, values } = attributes(model);
   const [labels, colours] = ["labels", "colours"].map(get);
   const keys = Object.keys(USUAL);
   const rows = [["mine", "PG-SM, as set"], ["pg-sm", labels["pg-sm"]], ["soft", "soft NPG"], ["ce", labels.ce], ["di", labels.di]];
@@ -22,19 +22,19 @@ function render({ model, el }) {
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("PPO code often has an entropy bonus of 0.01. PG-SM has learnt for 10 000 steps, then the values are swapped. How many steps does the bonus save of the 10 009?",
     [["most", "nearly all"], ["half", "about half"], ["few", "about a sixth"], ["none", "none"]], () => say());
-  const sized = (label, key, list, show) => slider(label, 0, list.length - 1, 1, list.indexOf(get(key)), (i) => show(list[i]), (i) => {
+  const sized = (label, key, show) => slider(label, 0, values(key).length - 1, 1, values(key).indexOf(get(key)), (i) => show(values(key)[i]), (i) => {
     tried = true;
+    const value = values(key)[i];
     // Exploration acts only if the critic hears the actions taken.
-    put({ [key]: list[i], ...(key === "exploration" && list[i] > 0 ? { heard: true } : {}) });
+    put({ [key]: value, ...(key === "exploration" && value > 0 ? { heard: true } : {}) });
   });
   const chosen = (label, key, options, parse) => select(label, options, get(key), (x) => { tried = true; put({ [key]: parse(x) }); });
   const plain = (x) => (x === 0 ? "none" : `${x}`);
-  const lists = { entropy: get("entropies"), penalty: get("penalties"), decay: get("decays"), exploration: get("explorations") };
   const sliders = {
-    entropy: sized("entropy bonus τ", "entropy", lists.entropy, plain),
-    penalty: sized("KL penalty β", "penalty", lists.penalty, plain),
-    decay: sized("weight decay λ", "decay", lists.decay, plain),
-    exploration: sized("exploration", "exploration", lists.exploration, (x) => (x === 0 ? "none" : `${Math.round(100 * x)} %`)),
+    entropy: sized("entropy bonus τ", "entropy", plain),
+    penalty: sized("KL penalty β", "penalty", plain),
+    decay: sized("weight decay λ", "decay", plain),
+    exploration: sized("exploration", "exploration", (x) => (x === 0 ? "none" : `${Math.round(100 * x)} %`)),
   };
   const selects = {
     estimator: chosen("penalty", "estimator", [[false, "gradient of the KL"], [true, "k3 in the loss"]], (x) => x === "true"),
@@ -107,7 +107,7 @@ function render({ model, el }) {
       : "Critic, exploration and change are the same for all rows; the other settings are those of the first row."}${!group && get("adam") && ["entropy", "penalty", "decay"].some((key) => get(key))
       ? " Once Adam has settled at a fixed point, rounding errors grow into bursts: later counts and regrets are approximate." : ""} Soft NPG has τ = 0.1.`;
     EXACT_ONLY.forEach((key) => { (sliders[key]?.row ?? selects[key]).querySelector("input, select").disabled = group > 0; });
-    Object.entries(sliders).forEach(([key, one]) => one.set(lists[key].indexOf(get(key))));
+    Object.entries(sliders).forEach(([key, one]) => one.set(values(key).indexOf(get(key))));
     Object.entries(selects).forEach(([key, one]) => one.set(get(key)));
     redraw();
     say();

@@ -5,7 +5,7 @@ const RUNS = 40;
 const HIGH = 270;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range } = attributes(model);
   const names = shown(model);
   const [labels, colours] = ["labels", "colours"].map(get);
   let runs = {};
@@ -14,7 +14,7 @@ function render({ model, el }) {
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("a₂ is better on average. Which of these updates get there, if each step sees one sample of the values?",
     [["all", "all of them"], ["greedy", `all but ${spoken(["ce", "mce"].map((name) => labels[name]))}`], ["none", "none of them"]], () => say());
-  const noise = slider("noise", 0, 1, 0.05, get("noise"), (x) => x.toFixed(2), (x) => put({ noise: x }));
+  const noise = slider("noise", ...range("noise"), 0.05, get("noise"), (x) => x.toFixed(2), (x) => put({ noise: x }));
   const again = button("New samples", () => put({ seed: get("seed") + 1 }));
   const time = slider("step", 0, times.length - 1, 1, 0, (i) => digits(times[i]), (i) => {
     run.set(i);

@@ -10,7 +10,7 @@ const SHADES = [
 ];
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, values } = attributes(model);
   const names = shown(model);
   const [labels, colours, dashes] = ["labels", "colours", "dashes"].map(get);
   const called = (group) => spoken(group.map((name) => labels[name]));
@@ -33,8 +33,8 @@ function render({ model, el }) {
   const flip = button("Flip the values", () => put({ flip: get("flip") === null ? times[now] : null }));
   const value = (a) => slider(`value of ${NAMES[a]}`, 0, 1, 0.05, get("q")[a], (x) => x.toFixed(2),
     (x) => put({ q: aim().map((old, b) => (a === b ? x : old)), flip: null }));
-  const values = [0, 1, 2].map(value);
-  const sizes = get("weights");
+  const sliders = [0, 1, 2].map(value);
+  const sizes = values("weight");
   const weight = slider("step size", 0, sizes.length - 1, 1, sizes.indexOf(get("weight")),
     (i) => `${sizes[i]}`, (i) => put({ weight: sizes[i], flip: null }));
   const shade = select("shade", SHADES, get("shade"), (key) => put({ shade: key }));
@@ -61,11 +61,11 @@ function render({ model, el }) {
   frame(el, "lab", asked.box,
     html("div", { class: "pu-live-bar" }, ...presets),
     html("div", { class: "pu-live-columns" }, picture.box,
-      html("div", { class: "pu-live-side" }, values[0].row, weight.row,
+      html("div", { class: "pu-live-side" }, sliders[0].row, weight.row,
         html("div", { class: "pu-live-bar" }, run.play, flip, time.row), table)),
     setting, words,
     html("details", { class: "pu-live-fold" }, html("summary", {}, "More controls"),
-      values[1].row, values[2].row, shade, subject));
+      sliders[1].row, sliders[2].row, shade, subject));
 
   const turned = (q) => q.map((x) => Math.max(...q) + Math.min(...q) - x);
   const at = (t) => (get("flip") !== null && t >= get("flip") ? turned(get("q")) : get("q"));
@@ -89,7 +89,7 @@ function render({ model, el }) {
   }
 
   function settle() {
-    values.forEach((control, a) => control.set(aim()[a]));
+    sliders.forEach((control, a) => control.set(aim()[a]));
     setting.textContent = `Start: ${triple(get("policy"))}, for PG-ES with parameters of norm √3. Every step has the weight ${get("weight")}.`;
     weight.set(sizes.indexOf(get("weight")));
     flip.textContent = get("flip") === null ? "Flip the values" : "Flip them back";

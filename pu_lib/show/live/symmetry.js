@@ -4,7 +4,7 @@ const WEIGHT = 0.5;
 const ROW = 46;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range } = attributes(model);
   const names = shown(model);
   const labels = get("labels");
   const colours = get("colours");
@@ -14,7 +14,7 @@ function render({ model, el }) {
   const linear = names.filter((name) => !["ce", "mce", "di"].includes(name));
   const asked = question("The values q change sign. Under which updates is the new step the old one turned round, at every policy?",
     [["all", "all of them"], ["linear", listed(linear)], ["greedy", listed(greedy)], ["none", "none of them"]], () => draw());
-  const control = slider("policy π(a₁)", 0.02, 0.98, 0.01, get("policy"), (x) => x.toFixed(2), (x) => {
+  const control = slider("policy π(a₁)", ...range("policy"), 0.01, get("policy"), (x) => x.toFixed(2), (x) => {
     asked.reveal();
     put({ policy: x });
   });

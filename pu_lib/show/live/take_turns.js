@@ -4,7 +4,7 @@ const MOST = 2000;
 const HIGH = 26;
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, range, values } = attributes(model);
   const names = shown(model);
   const [labels, colours] = ["labels", "colours"].map(get);
   const mark = (a) => `a${"₁₂₃₄"[a]}`;
@@ -17,8 +17,8 @@ function render({ model, el }) {
     guesses, () => say());
   const count = select("actions", [[3, "3"], [4, "4"]], get("actions"), (x) =>
     put({ order: get("order").map((a) => Math.min(a, Number(x) - 2)), actions: Number(x) }));
-  const length = slider("steps n", 10, 1000, 10, get("n"), (x) => digits(x), (x) => put({ n: x }));
-  const gap = select("second best", get("gaps").map((x) => [x, `${(1 - x).toFixed(2)}`]), get("gap"), (x) => put({ gap: Number(x) }));
+  const length = slider("steps n", ...range("n"), 10, get("n"), (x) => digits(x), (x) => put({ n: x }));
+  const gap = select("second best", values("gap").map((x) => [x, `${(1 - x).toFixed(2)}`]), get("gap"), (x) => put({ gap: Number(x) }));
   const slots = html("div", { class: "pu-live-bar" });
   const focused = focusKeeper(slots);
   const show = button("Run the clocks", () => { ran = true; draw(); }, "pu-live-main");

@@ -12,9 +12,9 @@ function index(alpha) {
 }
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, values } = attributes(model);
   const [labels, colours] = ["labels", "colours"].map(get);
-  const [alphas, weights] = ["alphas", "weights"].map(get);
+  const [alphas, weights] = ["alpha", "weight"].map(values);
   let tried = false; // whether alpha has left 1
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("With α = 1 it takes n updates to undo n. From which α on does their number stop growing with n?",

@@ -392,7 +392,7 @@ export function readWorld(text) {
   };
   if (given.get("world") !== "1") throw new Error("The address has no world that this page can read: it must begin with world=1.");
   const common = { name: words("name"), discount: number("discount", 0.95) };
-  let world = null;
+  let world;
   if (given.has("grid")) {
     const rows = plain("grid").split("/");
     world = {

@@ -6,6 +6,7 @@ import traitlets
 
 from pu_lib.domains import chain, cliff, random_mdp
 from pu_lib.show.live.base import COMPUTED, Live, module, numbered
+from pu_lib.show.live.controls import constant, some_of
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["PRESETS", "BuildWorld"]
@@ -75,13 +76,11 @@ class BuildWorld(Live):
         returns it for a process of your own. Actions of the reader change it.
     """
 
-    kept = traitlets.Dict({}, read_only=True).tag(sync=True)  # `world` is in the address as a whole
+    kept = constant({})  # `world` is in the address as a whole
     _esm = module("plot", "world", "world_picture", "graph_board", "build_world")
 
-    updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(UPDATES), minlen=1).tag(sync=True)
-    presets = traitlets.List([list(item) for item in PRESETS.items()], read_only=True).tag(
-        sync=True
-    )
+    updates = some_of(UPDATES, least=1)
+    presets = constant([list(item) for item in PRESETS.items()])
     world = traitlets.Unicode(next(iter(PRESETS.values()))).tag(sync=True)
 
     @traitlets.default("address")
