@@ -122,12 +122,13 @@ def clocks(name: str) -> dict[str, np.ndarray]:
     theta, left = update.parameters(policies), np.arange(len(q))
     best = q == q.max(axis=1, keepdims=True)
     found = np.full((len(q), len(GOALS)), np.inf)
+    rounding = 1e-12 if update.parametrization == "direct" else 0.0  # DI can reach a goal exactly
     for t in range(MOST + 1):
         share = np.where(best[left], update.policy(theta), 0.0).sum(axis=1)
         for k, goal in enumerate(GOALS):
-            there = left[share >= goal - 1e-12]  # DI can reach a goal exactly
+            there = left[share >= goal - rounding]
             found[there, k] = np.minimum(found[there, k], t)
-        going = share < GOALS[-1] - 1e-12
+        going = share < GOALS[-1] - rounding
         left, theta = left[going], theta[going]
         if not left.size:
             break

@@ -408,7 +408,7 @@ export function gravity(name, pi, q, w) {
 
 // ---------------------------------------------------------------------------------------------
 // One state, step by step. `values(t)` are those of step t = 0, 1, ...; go(t) makes `path` hold the
-// policies up to step t.
+// policies up to step t. DI can reach a share exactly but for `rounding`, the other updates cannot.
 export function travel(name, pi, values, w, scale = 1) {
   let theta = parametersOf(name, pi).map((x) => scale * x);
   const path = [pi];
@@ -418,18 +418,18 @@ export function travel(name, pi, values, w, scale = 1) {
       path.push(policy(name, theta));
     }
   };
-  return { path, go };
+  return { path, go, rounding: steps.updates[name].parametrization === "direct" ? 1e-12 : 0 };
 }
 
 // The steps from step `from` on until the best actions have each of the shares `goals`, in order;
-// Infinity where that takes more than `most`. DI can reach a goal exactly: a share within 1e-12 is there.
+// Infinity where that takes more than `most`.
 export function arrive(runner, q, goals, from, most) {
   const top = Math.max(...q);
   const found = goals.map(() => Infinity);
   for (let t = 0, k = 0; t <= most && k < goals.length; t += 1) {
     runner.go(from + t);
     const share = sum(runner.path[from + t].filter((_, a) => q[a] === top));
-    while (k < goals.length && share >= goals[k] - 1e-12) found[k++] = t;
+    while (k < goals.length && share >= goals[k] - runner.rounding) found[k++] = t;
   }
   return found;
 }
