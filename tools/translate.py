@@ -1,8 +1,8 @@
 """Write the steps of the explorers, pu_lib/show/live/steps.js, from the kernels of the updates.
 
 The language of kernels has numbers, truth values and rows indexed by action; + - * /, comparisons,
-`and`, `or` and `not`; max, min, abs, sqrt and floor; if, while and loops over a range; and calls of
-other functions in this language. IEEE 754 specifies these operations to the last bit and nothing is
+`and`, `or` and `not`; max, min, abs and sqrt; if, while and loops over a range; and calls of other
+functions in this language. IEEE 754 specifies these operations to the last bit and nothing is
 reordered, so that pages compute the same bits as Python. Anything else is an error that names it.
 """
 
@@ -36,7 +36,6 @@ _OPERATORS: dict[type, str] = {
 }  # fmt: skip
 _FUNCTIONS: dict[Any, tuple[str, int]] = {  # with the number of arguments
     max: ("max", 2), min: ("min", 2), abs: ("Math.abs", 1), math.sqrt: ("Math.sqrt", 1),
-    math.floor: ("Math.floor", 1),
 }  # fmt: skip
 # The words of JavaScript that are names in Python, and what a made function uses.
 _RESERVED = set(re.findall(r"\w+", """
