@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-sparse search networks book test lint proofs serve lab pdf note clean pins browser licences audit versions wheel report
+.PHONY: help bench bench-sparse search networks book test lint proofs serve lab pdf note clean steps pins browser licences audit versions wheel report
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ NETWORKS ?= _build/networks
 
 networks: $(ENV)/.installed  ## Compute the runs of the chapter on networks (half an hour on one core): NETWORKS=DIR
 	$(BIN)/python -m pu_lib.chapters.networks --out $(NETWORKS)
+
+steps: $(ENV)/.installed  ## Make the steps of the explorers from the kernels of the updates
+	$(BIN)/python tools/translate.py
 
 serve: book  ## Serve the book at http://localhost:8000 (PORT=8001 for another port)
 	@$(BIN)/python tools/serve.py --port $(PORT)

@@ -30,14 +30,16 @@ class Replicator(Update):
     @property
     def kernel(self) -> Kernel | None:
         """One step at one state in plain arithmetic."""
-        return _replicate
+        return kernels.replicate
 
     def advance(self, theta, q, weight, rng):
         grown = theta * (1.0 + weight * (q - q.min(axis=-1, keepdims=True)))
         return grown / grown.sum(axis=-1, keepdims=True)
+'''
 
+KERNEL = """
 
-def _replicate(theta, pi, q, best, weight, n_actions):
+def replicate(theta, pi, q, best, weight, n_actions):
     low, total = q[0], 0
     for a in range(n_actions):
         low = min(low, q[a])
@@ -46,16 +48,10 @@ def _replicate(theta, pi, q, best, weight, n_actions):
         total += theta[a]
     for a in range(n_actions):
         theta[a] /= total
-'''
 
-STEP = """const steps = {
-  rep: (theta, q, w) => {
-    const low = Math.min(...q);
-    const grown = theta.map((x, a) => x * (1 + w * (q[a] - low)));
-    return grown.map((x) => x / sum(grown));
-  },
+
+KERNELS = (*KERNELS, replicate)
 """
-DIRECT = 'name === "di"'
 
 DOMAIN = '''
 
@@ -119,6 +115,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, root, ignore=left_out, symlinks=True)
     for path, text in {
         "updates.py": UPDATE,
+        "kernels.py": KERNEL,
         "domains.py": DOMAIN,
         "chapters/rates/checks.py": CHECK,
         "chapters/rates/claims.toml": CLAIM,
@@ -205,19 +202,17 @@ def test_new_update_is_in_figures_tables_counts_races_and_sweeps(copy: Path) -> 
         assert "rep" in python(copy, "-m", "pu_lib", command, "--help")
 
 
-def test_new_update_is_in_the_explorers_once_they_have_its_step(
+def test_new_update_is_in_the_explorers_once_the_steps_are_made(
     copy: Path, node: str | None
 ) -> None:
     if node is None:
         pytest.skip("no node on the path")
-    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/show/test_live.py", "-k")
-    some = "compute_every_update or steps_and_policies or parameters_of"
-    assert "1 failed" in python(copy, *tests, some, code=1)
-    script = copy / "pu_lib" / "show" / "live" / "updates.js"
-    text = script.read_text("utf-8").replace("const steps = {\n", STEP)
-    text = text.replace(DIRECT, f'({DIRECT} || name === "rep")')
-    script.write_text(text.replace("di: 1 / nActions", "di: 1 / nActions, rep: 1 / nActions"))
-    assert "failed" not in python(copy, *tests, f"({some}) and (rep or every)")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_translate.py")
+    live = "tests/show/test_live.py"
+    new = "compute_every or up_to_date or (rep and (bits_of_the_kernel or parameters_of))"
+    assert "2 failed" in python(copy, *tests, live, "-k", "compute_every or up_to_date", code=1)
+    python(copy, "tools/translate.py")
+    assert "failed" not in python(copy, *tests, live, "-k", new)
 
 
 def test_new_domain_runs_and_is_on_the_command_line(copy: Path) -> None:

@@ -244,17 +244,6 @@ def test_all_implementations_agree_with_the_vectorised_update(update, form, n_ac
             assert_agrees(form(update, state), state)
 
 
-@pytest.mark.parametrize("n_actions", SIZES)
-@pytest.mark.parametrize("row", [row for row in ROWS if row in UPDATES and UPDATES[row].in_paper])
-def test_javascript_agrees_with_the_vectorised_update(live, row, n_actions):
-    given = [state for kind in KINDS for state in states(ROWS[row], n_actions, kind)]
-    steps = live([["step", row, s.theta.tolist(), s.q.tolist(), s.weight] for s in given])
-    policies = live([["policy", row, s.theta.tolist()] for s in given])
-    for state, step, policy in zip(given, steps, policies, strict=True):
-        assert_agrees(step, state)
-        assert_allclose(policy, state.pi, rtol=1e-12, atol=1e-15)
-
-
 def test_agreement_test_detects_an_incorrect_kernel():
     wrong = SimpleNamespace(parametrization="softmax", kernel=kernels.mce)
     state = states(UPDATES["ce"], 3, "ordinary")[0]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import traitlets
 from playwright.sync_api import Page
 
+from pu_lib import kernels
 from pu_lib.chapters.gravity_well.escape import lost_steps
 from pu_lib.show.live.base import COMPUTED
 from pu_lib.show.simplex_lab import PRESETS, SimplexLab
@@ -31,12 +33,12 @@ def caption(page: Page) -> str:
 def test_parametrizations_and_projection_agree_with_the_library(live: Call) -> None:
     rng = np.random.default_rng(1)
     points = [3 * rng.normal(size=int(rng.integers(2, 7))) for _ in range(200)]
-    for function, ours in (
-        ("softmax", softmax),
-        ("escort", escort),
-        ("projectSimplex", project_simplex),
+    for call, ours in (
+        (["policy", "ce"], softmax),
+        (["policy", "pg-es"], escort),
+        (["projectSimplex"], project_simplex),
     ):
-        theirs = live([[function, x.tolist()] for x in points])
+        theirs = live([[*call, x.tolist()] for x in points])
         for x, y in zip(points, theirs, strict=True):
             np.testing.assert_allclose(y, ours(x), rtol=1e-12, atol=1e-12)
 
@@ -85,6 +87,21 @@ def test_clocks_agree_with_the_library_at_all_slider_positions(
     np.testing.assert_array_equal(shown[decided], clocks(name)[preset][decided])
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_clocks_of_direct_are_those_of_exact_arithmetic(live: Call, preset: str) -> None:
+    shown = live([["arrivals", "di", *place, GOALS, MOST] for place in places(preset)])
+    for (policy, values, weight), counts in zip(places(preset), shown, strict=True):
+        pi, q, w = ([Fraction(str(x)) for x in row] for row in (policy, values, [weight]))
+        expected, best = [], [a for a in range(3) if q[a] == max(q)]
+        for goal in GOALS:  # the second is reached after the first
+            steps = expected[-1] if expected else 0
+            while sum(pi[a] for a in best) < Fraction(str(goal)):
+                kernels.di(pi, pi, q, 0, w[0], 3)
+                steps += 1
+            expected.append(steps)
+        assert counts == expected
+
+
 def places(preset: str) -> list[tuple[list[float], list[float], float]]:
     """Return the policy, the values and the weight at every position of the two sliders."""
     start, firsts = PRESETS[preset], [round(0.05 * i, 2) for i in range(21)]
@@ -105,12 +122,13 @@ def clocks(name: str) -> dict[str, np.ndarray]:
     theta, left = update.parameters(policies), np.arange(len(q))
     best = q == q.max(axis=1, keepdims=True)
     found = np.full((len(q), len(GOALS)), np.inf)
+    rounding = 1e-12 if update.parametrization == "direct" else 0.0  # DI can reach a goal exactly
     for t in range(MOST + 1):
         share = np.where(best[left], update.policy(theta), 0.0).sum(axis=1)
         for k, goal in enumerate(GOALS):
-            there = left[share >= goal]
+            there = left[share >= goal - rounding]
             found[there, k] = np.minimum(found[there, k], t)
-        going = share < GOALS[-1]
+        going = share < GOALS[-1] - rounding
         left, theta = left[going], theta[going]
         if not left.size:
             break

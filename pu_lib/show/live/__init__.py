@@ -2,7 +2,8 @@
 
 Each figure is a widget that needs no kernel. Its formulas are pure functions in ``updates.js``,
 which a test compares with `pu_lib` over the whole range of the controls: numbers agree to 1e-12,
-and counts agree exactly. In a notebook the traits of a widget follow the reader's actions and can
+and counts agree exactly. ``steps.js`` has the steps of the updates, which ``make steps`` translates
+from `pu_lib.kernels`. In a notebook the traits of a widget follow the reader's actions and can
 be set; invalid values raise an error.
 
 The front end loads one module for each widget. `module` joins the shared files and the widget's

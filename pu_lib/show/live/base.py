@@ -17,21 +17,19 @@ from pu_lib.updates import PAPER, UPDATES, label_of, style_of
 __all__ = ["COMPUTED", "Kept", "Live", "Policy", "module", "numbered"]
 
 _HERE = pathlib.Path(__file__).parent
-_STEPS = re.findall(
-    r'^  "?([\w-]+)"?: \(theta, q, w\) =>', (_HERE / "updates.js").read_text("utf-8"), re.MULTILINE
-)
+_STEPS = re.findall(r'"([^"]+)": \{ kernel', (_HERE / "steps.js").read_text("utf-8"))
 
 COMPUTED = tuple(name for name in UPDATES if name in _STEPS)
-"""The updates with a step in ``updates.js``."""
+"""The updates with a step in ``steps.js``."""
 
 
 def module(*names: str) -> str:
     """Return the text of a figure's JavaScript module, which imports nothing.
 
     `names` are files of this folder without suffix, and the figure's own file is the last one.
-    The module begins with ``updates.js`` and ``parts.js``.
+    The module begins with ``steps.js``, ``updates.js`` and ``parts.js``.
     """
-    texts = [_HERE / f"{part}.js" for part in ("updates", "parts", *names)]
+    texts = [_HERE / f"{part}.js" for part in ("steps", "updates", "parts", *names)]
     return "\n".join(path.read_text(encoding="utf-8") for path in texts)
 
 

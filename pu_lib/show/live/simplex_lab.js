@@ -186,7 +186,8 @@ function render({ model, el }) {
 
   // Who had 95 % from the start, and has it no more.
   function again() {
-    const fallen = names.filter((name) => mass(runners[name].path[times.at(-1)], aim()) < GOALS[1]);
+    const fallen = names.filter((name) =>
+      mass(runners[name].path[times.at(-1)], aim()) < GOALS[1] - runners[name].rounding);
     return fallen.length ? `; ${called(fallen)} lost it again` : "";
   }
 

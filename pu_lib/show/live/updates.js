@@ -1,7 +1,8 @@
-// The mathematics of the live figures: the updates, the unlearning and the domino counts, and
-// finite decision processes solved exactly. Pure functions of numbers and arrays.
+// The mathematics of the live figures: the unlearning and the domino counts, and finite decision
+// processes solved exactly. Pure functions of numbers and arrays. The steps of the updates and their
+// policies are those of steps.js, which is made from Python.
 //
-// The formulas are those of pu_lib/updates.py, pu_lib/chapters/unlearning/quantities.py, pu_lib/chapters/domino/quantities.py
+// The formulas are those of pu_lib/chapters/unlearning/quantities.py, pu_lib/chapters/domino/quantities.py
 // and pu_lib/mdp.py. tests/show/test_live.py runs both sides: numbers agree to 1e-12, counts
 // exactly, over the whole range of every control that shows them.
 
@@ -10,118 +11,35 @@ const sum = (xs) => xs.reduce((total, x) => total + x, 0);
 // ---------------------------------------------------------------------------------------------
 // One update of one state. theta, q and pi are arrays over the actions; w = eta d(s).
 
-export function softmax(theta) {
-  const top = Math.max(...theta);
-  const powers = theta.map((x) => Math.exp(x - top));
-  const total = sum(powers);
-  return powers.map((x) => x / total);
-}
+export const known = (name) => Object.hasOwn(steps.updates, name);
 
-export function escort(theta) {
-  const top = Math.max(...theta.map(Math.abs));
-  const squares = theta.map((x) => (x / top) ** 2);
-  const total = sum(squares);
-  return squares.map((x) => x / total);
-}
-
-export function projectSimplex(x) {
-  const top = Math.max(...x);
-  const points = x.map((value) => value - top);
-  let total = 0;
-  let threshold = 0;
-  [...points].sort((a, b) => b - a).forEach((value, i) => {
-    total += value;
-    const candidate = (total - 1) / (i + 1);
-    if (value > candidate) threshold = candidate;
-  });
-  return points.map((value) => Math.max(value - threshold, 0));
-}
-
-export function advantage(pi, q) {
-  return q.map((value) => sum(pi.map((chance, b) => chance * (value - q[b]))));
-}
-
-export function greedy(q) {
-  return q.indexOf(Math.max(...q));
-}
+export const greedy = (q) => steps.greedy(q, q.length);
 
 export function policy(name, theta) {
-  if (name === "di") return [...theta];
-  return name === "pg-es" ? escort(theta) : softmax(theta);
+  const pi = [...theta];
+  steps.policies[steps.updates[name].parametrization](theta, pi, pi.length);
+  return pi;
 }
+
+export function step(name, theta, q, w) {
+  const next = [...theta];
+  steps.updates[name].kernel(next, policy(name, theta), q, greedy(q), w, q.length);
+  return next;
+}
+
+// The nearest point of the simplex: a step of DI from zero.
+export const projectSimplex = (x) => step("di", x.map(() => 0), x, 1);
 
 // Parameters of a policy with full support; escort parameters have the norm of (1, ..., 1).
 export function parametersOf(name, pi) {
-  if (name === "di") return [...pi];
-  if (name === "pg-es") return pi.map((x) => Math.sqrt(pi.length * x));
-  return pi.map(Math.log);
+  const inverses = { softmax: Math.log, escort: (x) => Math.sqrt(pi.length * x), direct: (x) => x };
+  return pi.map(inverses[steps.updates[name].parametrization]);
 }
 
 // Parameters of the uniform policy, without rounding wherever that is possible.
 export function initial(name, nActions) {
-  const uniform = { "pg-es": 1, di: 1 / nActions };
-  return Array(nActions).fill(uniform[name] ?? 0);
-}
-
-// What the actions other than the greedy one have: 1 - pi(a_q), with its digits where it is small.
-const missing = (pi, best) => sum(pi.filter((_, a) => a !== best));
-
-// Whether the advantage is negative, compared at the most probable action, as in parametrizations.py.
-function belowAverage(theta, q) {
-  const level = q[theta.indexOf(Math.max(...theta))];
-  const gaps = q.map((value) => value - level);
-  const mean = sum(softmax(theta).map((chance, a) => chance * gaps[a]));
-  const top = Math.max(...theta.filter((_, a) => gaps[a] !== 0));
-  const sign = sum(theta.map((x, a) => (gaps[a] === 0 ? 0 : Math.exp(x - top) * gaps[a])));
-  return gaps.map((gap) => (gap === 0 ? sign > 0 : gap < mean));
-}
-
-const steps = {
-  "pg-sm": (theta, q, w) => {
-    const pi = softmax(theta);
-    const adv = advantage(pi, q);
-    return theta.map((x, a) => x + w * pi[a] * adv[a]);
-  },
-  // p = 2: sign(theta_a) pi(a)^(1/2) p / |theta| is 2 theta_a / |theta|^2
-  "pg-es": (theta, q, w) => {
-    const adv = advantage(escort(theta), q);
-    const scale = (2 * w) / sum(theta.map((x) => x * x));
-    return theta.map((x, a) => x + scale * x * adv[a]);
-  },
-  // the largest value is taken off first, so that a large weight does not swallow the 1
-  di: (theta, q, w) => {
-    const top = Math.max(...q);
-    return projectSimplex(theta.map((x, a) => x + w * (q[a] - top)));
-  },
-  ce: (theta, q, w) => {
-    const [pi, best] = [softmax(theta), greedy(q)];
-    const gain = missing(pi, best);
-    return theta.map((x, a) => x + w * (a === best ? gain : -pi[a]));
-  },
-  mce: (theta, q, w) => {
-    const best = greedy(q);
-    const gain = w * missing(softmax(theta), best);
-    return theta.map((x, a) => x + (a === best ? gain : -gain / (theta.length - 1)));
-  },
-  // the natural policy gradient: the values themselves, up to a common shift
-  npg: (theta, q, w) => {
-    const top = Math.max(...q);
-    return theta.map((x, a) => x + w * (q[a] - top));
-  },
-  // masked cross-entropy: the actions with an advantage of at least 0 are left out of the softmax
-  sce: (theta, q, w) => {
-    const best = greedy(q);
-    const lowered = belowAverage(theta, q);
-    const pi = softmax(theta.map((x, a) => (a === best || lowered[a] ? x : -Infinity)));
-    const gain = missing(pi, best);
-    return theta.map((x, a) => x + w * (a === best ? gain : -pi[a]));
-  },
-};
-
-export const known = (name) => Object.hasOwn(steps, name);
-
-export function step(name, theta, q, w) {
-  return steps[name](theta, q, w);
+  const uniform = { softmax: 0, escort: 1, direct: 1 / nActions };
+  return Array(nActions).fill(uniform[steps.updates[name].parametrization]);
 }
 
 // The weight of update t = 1, 2, ...
@@ -473,7 +391,7 @@ export function reversal(name, n, eta, total) {
 
 // What one step adds to the value of theta = (x, 0, 0) at q = (first, 1, 0), for each x of `tops`.
 export function lowering(name, first, w, tops) {
-  return tops.map((x) => oneStep(name, softmax([x, 0, 0]), [first, 1, 0], w).change);
+  return tops.map((x) => oneStep(name, policy(name, [x, 0, 0]), [first, 1, 0], w).change);
 }
 
 // The factor that gives escort parameters of `parametersOf` the norm one.
@@ -490,7 +408,7 @@ export function gravity(name, pi, q, w) {
 
 // ---------------------------------------------------------------------------------------------
 // One state, step by step. `values(t)` are those of step t = 0, 1, ...; go(t) makes `path` hold the
-// policies up to step t.
+// policies up to step t. DI can reach a share exactly but for `rounding`, the other updates cannot.
 export function travel(name, pi, values, w, scale = 1) {
   let theta = parametersOf(name, pi).map((x) => scale * x);
   const path = [pi];
@@ -500,7 +418,7 @@ export function travel(name, pi, values, w, scale = 1) {
       path.push(policy(name, theta));
     }
   };
-  return { path, go };
+  return { path, go, rounding: steps.updates[name].parametrization === "direct" ? 1e-12 : 0 };
 }
 
 // The steps from step `from` on until the best actions have each of the shares `goals`, in order;
@@ -511,7 +429,7 @@ export function arrive(runner, q, goals, from, most) {
   for (let t = 0, k = 0; t <= most && k < goals.length; t += 1) {
     runner.go(from + t);
     const share = sum(runner.path[from + t].filter((_, a) => q[a] === top));
-    while (k < goals.length && share >= goals[k]) found[k++] = t;
+    while (k < goals.length && share >= goals[k] - runner.rounding) found[k++] = t;
   }
   return found;
 }
