@@ -738,21 +738,6 @@ def test_grid_rejects_a_custom_update_with_a_library_name():
         grid("chain", [Other()])
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: race("chain", rates=[1.0]), "race() has no argument 'rates'; it is 'step_sizes'"),
-        (lambda: race("chain", preset="paper"), "race() has no argument 'preset'; it is 'options'"),
-        (lambda: sweep(what="chain", directory="x"), "sweep() has no argument 'what'; it is 'proc"),
-        (lambda: sweep("chain", "x", rates=[1.0]), "sweep() has no argument 'rates'; it is 'step_"),
-        (lambda: grid("chain", preset="paper"), "grid() has no argument 'preset'; it is 'options'"),
-    ],
-)
-def test_old_argument_name_raises_and_names_the_new_one(call, sentence):
-    with pytest.raises(TypeError, match=re.escape(sentence)):
-        call()
-
-
 @pytest.mark.parametrize("domain", ["chain", "cliff", "random_mdp"])
 def test_fingerprint_depends_on_the_initial_parameters(domain):
     """The chain has two actions, the cliff three and a Random MDP four."""
