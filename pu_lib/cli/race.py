@@ -36,7 +36,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes (default: a grid)"
     )
-    parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument(
         "--runs",
         type=int,
@@ -53,8 +52,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.eta is not None:
-        raise ValueError("--eta: the option is --step-size now.")
     figure = Path(arguments.figure)
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")

@@ -59,7 +59,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes of the actor"
     )
-    parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
     parser.add_argument("--beta", nargs="+", type=float, help="what jumping earns on chains")
@@ -97,8 +96,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.experiments.sweep import run_missing
 
-    if arguments.eta is not None:
-        raise ValueError("--eta: the option is --step-size now.")
     if arguments.adaptive is None:
         arguments.adaptive = arguments.domain == "paper"
     chunks = _chunks(arguments)

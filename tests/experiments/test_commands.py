@@ -97,8 +97,6 @@ def test_sweep_writes_a_dataset_and_resumes(tmp_path, capsys):
         (["race", "CartPole-v1"], "no transition table"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
         (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
-        (["sweep", "chain", "--eta", "1"], "--eta: the option is --step-size now"),
-        (["race", "chain", "--eta", "1", "2"], "--eta: the option is --step-size now"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
