@@ -18,20 +18,6 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Floats",
-    "Seed",
-    "as_bool_array",
-    "as_float",
-    "as_float_array",
-    "as_generator",
-    "as_int",
-    "first_index",
-    "require_distributions",
-    "safe_repr",
-    "underflow_to_zero",
-]
-
 Floats = NDArray[np.float64]
 Seed = int | np.random.Generator | None
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from pu_lib.domains import DOMAINS
 from pu_lib.files import replacing
 
-__all__ = ["add_parser"]
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the subcommand."""

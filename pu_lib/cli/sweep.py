@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from pu_lib.experiments.cells import Chunk
 
-__all__ = ["add_parser"]
-
 _BEYOND = 40  # runs per setting beyond the paper in an adaptive sweep of `paper`
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 _DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}

@@ -8,8 +8,6 @@ from typing import Any
 
 from pu_lib.updates import UPDATES, as_update
 
-__all__ = ["add_parser"]
-
 
 def add_process(parser: argparse.ArgumentParser) -> None:
     """Add the options for the update and its weights, shared with ``domino``."""

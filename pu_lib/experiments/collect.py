@@ -26,8 +26,6 @@ from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.results import MORE
 from pu_lib.files import replace_file
 
-__all__ = ["collect"]
-
 _PANEL = ["experiment", "domain", "scheme", "beta", "preset"]
 
 
