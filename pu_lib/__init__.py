@@ -18,11 +18,9 @@ MCE, 100 updates on 10 states and 2 actions: performance 0.7314 to 0.9133
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pu_lib import moved
 from pu_lib.extras import naming_the_extra
 
 if TYPE_CHECKING:
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
     from pu_lib.updates import UPDATES, Update, make_update, register
 
 __version__ = "0.3.0.dev0"
-
-moved.install()
 
 _HOMES = {
     "DOMAINS": "domains",
@@ -85,9 +81,6 @@ def __getattr__(name: str) -> Any:
             return getattr(import_module(f"pu_lib.{_HOMES[name]}"), name)
         if name in _MODULES:
             return import_module(f"pu_lib.{name}")
-    if name == "Verdict":
-        warnings.warn("pu_lib.Verdict is now pu_lib.Finding.", DeprecationWarning, stacklevel=2)
-        return __getattr__("Finding")
     raise AttributeError(f"module 'pu_lib' has no attribute {name!r}; it offers {__all__}")
 
 

@@ -19,9 +19,6 @@ from pu_lib.extras import installation_advice
 COMMANDS = ("claims", "collect", "domino", "race", "sweep", "unlearn")
 """The subcommands. Each subcommand is a module of `pu_lib.cli` with a function `add_parser`."""
 
-MAKE_TARGETS = {"bench": "bench", "hunt": "search"}
-"""Former subcommands, each with the make target that replaces it."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code.
@@ -67,14 +64,6 @@ def _prepare() -> None:
 
 
 def _run(words: list[str]) -> int:
-    if words and words[0] in MAKE_TARGETS:
-        asks_for_help = not {"-h", "--help"}.isdisjoint(words)
-        print(
-            f"error: the command {words[0]} was removed; run `make {MAKE_TARGETS[words[0]]}` "
-            "in the repository instead.",
-            file=sys.stdout if asks_for_help else sys.stderr,
-        )
-        return 0 if asks_for_help else 2
     parser: argparse.ArgumentParser = _Parser(prog="python -m pu_lib", description=__doc__)
     parser.add_argument("--version", action="version", version=f"pu_lib {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="SUBCOMMAND")

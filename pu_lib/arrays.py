@@ -1,4 +1,4 @@
-"""Validation of arguments: numbers, arrays, seeds and renamed keywords.
+"""Validation of arguments: numbers, arrays and seeds.
 
 NumPy converts silently: it parses strings, drops imaginary parts and masks, turns dates into
 nanoseconds and reads ``True`` as 1. The functions here raise a `ValueError` that names the argument
@@ -11,32 +11,15 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import cache
 from numbers import Real
-from typing import Any, ParamSpec, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Floats",
-    "Seed",
-    "as_bool_array",
-    "as_float",
-    "as_float_array",
-    "as_generator",
-    "as_int",
-    "first_index",
-    "renamed",
-    "require_distributions",
-    "safe_repr",
-    "underflow_to_zero",
-]
-
 Floats = NDArray[np.float64]
 Seed = int | np.random.Generator | None
-P = ParamSpec("P")
-R = TypeVar("R")
 
 underflow_to_zero = np.errstate(under="ignore")
 """Decorator of functions in which probabilities and small products may underflow to 0.
@@ -174,28 +157,6 @@ def _unseeded() -> np.random.Generator:
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     # Otherwise all children would draw the numbers that the parent draws next.
     os.register_at_fork(after_in_child=_unseeded.cache_clear)
-
-
-def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that raises a `TypeError` with the new name if an old name is used.
-
-    ``@renamed(eta="step_size")`` decorates a function whose parameter `eta` is now named
-    `step_size`.
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @wraps(function)
-        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            if kwargs and not names.keys().isdisjoint(kwargs):
-                old = next(name for name in names if name in kwargs)
-                raise TypeError(
-                    f"{function.__name__}() has no argument {old!r}; it is {names[old]!r} now."
-                )
-            return function(*args, **kwargs)
-
-        return wrapper
-
-    return decorate
 
 
 def require_distributions(name: str, rows: Floats, what: str = "probabilities") -> None:

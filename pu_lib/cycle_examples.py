@@ -19,8 +19,6 @@ from pu_lib.deterministic import DeterministicMDP, policy_values
 if TYPE_CHECKING:
     from pu_lib.mdp import FiniteMDP
 
-__all__ = ["FOUR_STATES", "THREE_STATES", "CycleExample", "Phase"]
-
 Floats = NDArray[np.float64]
 
 

@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from pu_lib.exact import solve
 from pu_lib.updates import Update, as_update
 
-__all__ = ["DeterministicMDP", "ProcessRun", "action_values", "largest_falls", "policy_values"]
-__all__ += ["run_process"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Number = Any

@@ -49,7 +49,6 @@ from pu_lib.arrays import (
     as_float_array,
     as_generator,
     as_int,
-    renamed,
     safe_repr,
 )
 from pu_lib.environments import from_gymnasium, make_environment
@@ -220,7 +219,6 @@ def _power(base: float, exponent: int) -> float:
     return float(Fraction(base) ** exponent)
 
 
-@renamed(rng="seed")
 def random_mdp(
     seed: Seed,
     n_states: int = 100,

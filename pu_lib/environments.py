@@ -19,8 +19,6 @@ from pu_lib.settings import naming_place
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["from_gymnasium", "make_environment"]
-
 _MAX_DENSE = 10_000_000  # entries, 80 MB in each of several arrays
 _PLAYED_STEPS, _PLAYED_LENGTH = 500, 25  # steps played against the table, and steps of an episode
 # Wrappers of Gymnasium that change neither dynamics nor rewards before the end of a trajectory.

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["installation_advice", "naming_the_extra"]
-
 
 def installation_advice(package: str) -> str:
     """Return a sentence that names the extra with a package, or "" if no extra has the package."""

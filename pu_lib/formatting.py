@@ -18,15 +18,6 @@ from numbers import Integral, Real
 from typing import Any
 from unicodedata import lookup
 
-__all__ = [
-    "fill_placeholders",
-    "format_number",
-    "format_value",
-    "percent",
-    "placeholders",
-    "to_html",
-]
-
 DIGITS = 4
 """The number of significant digits of a measured number."""
 

@@ -20,7 +20,6 @@ from pu_lib.arrays import (
     as_generator,
     as_int,
     first_index,
-    renamed,
     require_distributions,
     underflow_to_zero,
 )
@@ -114,8 +113,6 @@ class Update(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "look" in vars(cls):
-            raise TypeError(f"{cls.__name__}: the attribute 'look' is 'style' now, a PlotStyle.")
         # A kernel inherited past an overridden hook would compute the step of another class.
         first = next(base for base in cls.__mro__ if {"kernel", *_HOOKS} & vars(base).keys())
         if "kernel" not in vars(first):
@@ -238,7 +235,6 @@ class Update(ABC):
         return self._call_hook(self.to_parameters, pi)
 
     @underflow_to_zero
-    @renamed(eta="weight", rng="seed")
     def step(
         self, theta: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0, seed: Seed = None
     ) -> Floats:

@@ -18,7 +18,6 @@ from pu_lib.arrays import (
     as_float_array,
     as_generator,
     first_index,
-    renamed,
     underflow_to_zero,
 )
 
@@ -192,7 +191,6 @@ def below_average(theta: Floats, q: Floats) -> Mask:
     return np.asarray(np.where(gaps == 0.0, sign > 0.0, gaps < mean_gap))
 
 
-@renamed(rng="seed")
 def greedy_mask(q: ArrayLike, ties: Ties = "first", seed: Seed = None) -> Mask:
     r"""Return a boolean array that marks the greedy action :math:`\arg\max_a q(a)` of each row.
 

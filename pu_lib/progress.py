@@ -8,8 +8,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-__all__ = ["in_notebook", "in_terminal", "note", "progress_bar", "steps"]
-
 
 def in_terminal() -> bool:
     """Return whether standard error is a terminal, and not a file or the log of a CI job."""

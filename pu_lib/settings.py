@@ -16,16 +16,6 @@ from typing import Any
 
 from pu_lib.arrays import safe_repr
 
-__all__ = [
-    "as_list",
-    "did_you_mean",
-    "find_name",
-    "import_object",
-    "naming_place",
-    "read_settings",
-    "write_settings",
-]
-
 
 def as_list(values: Any) -> list[Any]:
     """Return values as a list; a text, or a value that is no collection, is a list of one.

@@ -61,8 +61,6 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import allocating, compiled
 
-__all__ = ["Bounds", "Optimal", "Solution", "bounds", "evaluate", "optimal", "visits"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

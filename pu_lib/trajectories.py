@@ -28,7 +28,6 @@ from pu_lib.arrays import (
     as_float_array,
     as_generator,
     as_int,
-    renamed,
     underflow_to_zero,
 )
 from pu_lib.domains import ProcessLike, as_process
@@ -140,7 +139,6 @@ def mixture(share: float) -> Weighting:
 
 
 @underflow_to_zero
-@renamed(mdp="process", eta="step_size", rng="seed")
 def run(
     process: ProcessLike,
     update: str | Update,
@@ -326,13 +324,12 @@ def _initial_theta(
         warnings.warn(
             f"theta0: every row is a distribution, but theta0 has parameters of {update.name}, "
             "whose policy is another one. To start from a policy, use policy0.",
-            stacklevel=5,
+            stacklevel=4,
         )
     return theta
 
 
 @underflow_to_zero
-@renamed(weights="weight", rng="seed")
 def follow(
     update: str | Update,
     q: ArrayLike,

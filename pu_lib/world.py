@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from pu_lib.mdp import FiniteMDP
 
-__all__: list[str] = []
-
 # What the page computes (world.js), and an address that all browsers accept.
 _MOST_STATES = 150
 _MOST_ACTIONS = 8

@@ -61,8 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
         disturb(seed)
 
 
-PAGES = ("tests/test_pages.py", "tests/test_addresses.py")
-BUILD = f"{PAGES[0]}::test_book_builds"
+PAGES = "tests/test_pages.py"
+BUILD = f"{PAGES}::test_book_builds"
 
 
 @pytest.hookimpl(trylast=True)

@@ -111,31 +111,6 @@ def test_missing_arguments_are_listed(
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        "unlearn --update di --eta 1/10 --n 3",
-        "domino --states 3 --update di --eta -1",
-        "domino --eta",
-    ],
-)
-def test_old_option_eta_exits_with_an_error_that_names_step_size(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(command.split())
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    assert error.endswith("error: there is no option --eta; it is --step-size now\n")
-    assert "--eta" not in error.splitlines()[0]  # the usage
-
-
-def test_removed_command_names_its_make_target(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["hunt", "--mdps", "3"]) == 2
-    assert "run `make search`" in capsys.readouterr().err
-    assert main(["hunt", "--help"]) == 0
-
-
-@pytest.mark.parametrize(
     ("command", "given"),
     [
         ("collect data --out there", ("data", "there", "", 0.0)),

@@ -4,7 +4,6 @@ import io
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +16,6 @@ from pu_lib.engine import compiling
 from pu_lib.experiments.options import PAPER, SCHEMES, scheme_of
 from pu_lib.experiments.results import Panel, read_results
 from pu_lib.experiments.sweep import grid
-from pu_lib.moved import MOVED
 from pu_lib.trajectories import run
 from pu_lib.updates import SoftmaxPolicyGradient
 
@@ -165,14 +163,6 @@ def test_missing_subcommand_exits_with_2(capsys):
         main([])
     assert exited.value.code == 2
     assert "required: SUBCOMMAND" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_old_module_names_import_the_new_module_and_warn(old, new, monkeypatch):
-    monkeypatch.delitem(sys.modules, f"pu_lib.{old}", raising=False)
-    with pytest.warns(DeprecationWarning, match=rf"pu_lib\.{old} is now pu_lib\.{new}"):
-        module = import_module(f"pu_lib.{old}")
-    assert module is import_module(f"pu_lib.{new}")
 
 
 def test_race_has_a_table_for_notebooks_a_frame_and_a_short_repr():

@@ -21,7 +21,6 @@ from sphinx.search import js_index
 
 from pu_lib.chapters.unlearning import quantities as unlearning
 from pu_lib.claims.formulas import formula
-from sphinx_ext.pu_addresses import places_of
 from sphinx_ext.pu_book import list_titles, number_by_chapter
 
 
@@ -303,30 +302,6 @@ def test_typeset_pages_is_idempotent(tmp_path: Path) -> None:
     assert "mjx-container" in sheet
     assert "://" not in sheet
     assert formulas_of(typeset) == []
-
-
-def test_old_anchors_map_to_current_entries() -> None:
-    def entry(page: str, anchor: str) -> SimpleNamespace:
-        return SimpleNamespace(docname=page, node_id=anchor, objtype="function")
-
-    data = {
-        "modules": {"pu_lib.new": entry("book/api/topic", "module-pu_lib.new")},
-        "objects": {
-            "pu_lib.new.count": entry("book/api/topic", "pu_lib.new.count"),
-            "pu_lib.new.other.count": entry("book/api/topic", "pu_lib.new.other.count"),
-            "pu_lib.newer.count": entry("book/api/topic", "pu_lib.newer.count"),
-            "pu_lib.new.run": entry("book/library", "pu_lib.new.run"),
-        },
-    }
-    env = SimpleNamespace(get_domain=lambda name: SimpleNamespace(data=data))
-    renamed = {"pu_lib.old.tally": "pu_lib.new.count", "pu_lib.oldest.tally": "pu_lib.new.count"}
-    assert places_of(env, "old", ["pu_lib.new"], renamed) == {
-        "module-pu_lib.old": "topic.html#module-pu_lib.new",
-        "pu_lib.old.count": "topic.html#pu_lib.new.count",
-        "pu_lib.old.other.count": "topic.html#pu_lib.new.other.count",
-        "pu_lib.old.run": "../library.html#pu_lib.new.run",
-        "pu_lib.old.tally": "topic.html#pu_lib.new.count",
-    }
 
 
 THEOREM = r"""# A theorem

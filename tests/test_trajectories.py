@@ -1,6 +1,5 @@
 """Trajectories of the exact process: steps, weightings and schedules."""
 
-import re
 import tracemalloc
 import warnings
 from itertools import pairwise
@@ -129,29 +128,6 @@ def test_follow_and_step_draw_the_same_ties_with_the_same_seed():
 def test_run_without_a_seed_draws_ties():
     update = make_update("ce", ties="random")
     assert run(bandit([1.0, 1.0]), update, 3).theta.shape == (4, 2, 2)
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: run("chain", "ce", 1, eta=1.0), "run() has no argument 'eta'; it is 'step_size'"),
-        (lambda: run(mdp="chain", update="ce", n_steps=1), "run() has no argument 'mdp'; it is "),
-        (lambda: run("chain", "ce", 1, rng=0), "run() has no argument 'rng'; it is 'seed' now."),
-        (
-            lambda: run("chain", "ce", 1, eta=1.0, step_size=1.0),
-            "run() has no argument 'eta'; it is 'step_size' now.",
-        ),
-        (lambda: follow("ce", [1, 0], weights=[1.0]), "no argument 'weights'; it is 'weight' now."),
-        (lambda: follow("ce", [1, 0], 1.0, 1, rng=0), "no argument 'rng'; it is 'seed' now."),
-        (
-            lambda: UPDATES["ce"].step([0, 0], [0, 1], rng=np.random.default_rng(0)),
-            "step() has no argument 'rng'; it is 'seed' now.",
-        ),
-    ],
-)
-def test_old_keyword_raises_and_names_the_new_one(call, sentence):
-    with pytest.raises(TypeError, match=re.escape(sentence)):
-        call()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-__all__ = ["Proof", "proofs", "proofs_of", "theorem_link", "version"]
-
 
 @dataclass(frozen=True)
 class Proof:

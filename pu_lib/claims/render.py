@@ -16,16 +16,6 @@ from pu_lib.formatting import format_value, to_html
 if TYPE_CHECKING:
     from pu_lib.claims.judging import Judgement
 
-__all__ = [
-    "badge",
-    "claim_html",
-    "claims_html",
-    "format_tally",
-    "tallies_html",
-    "tallies_list_html",
-    "tally_row",
-]
-
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 _ENTRIES, _DIGITS = 4, 16

@@ -21,26 +21,6 @@ from pu_lib.formatting import to_html
 from pu_lib.settings import find_name
 from pu_lib.updates import PAPER, UPDATES, label_of
 
-__all__ = [
-    "SCOPES",
-    "Html",
-    "answer",
-    "chapter_title",
-    "claim_link",
-    "criteria",
-    "errata_table",
-    "ledger_table",
-    "power_table",
-    "scope_counts",
-    "statement_index",
-    "status_counts",
-    "summary",
-    "table_1",
-    "thresholds_table",
-    "to_html",
-    "what_stands",
-]
-
 SCOPES = {
     Scope.STATEMENT: "Statements of the paper",
     Scope.PROOF: "Steps of its proofs",

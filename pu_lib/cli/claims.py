@@ -12,8 +12,6 @@ from tqdm import tqdm
 from pu_lib.claims import Judgement, check_of, judge, judge_wrong, select
 from pu_lib.claims import record as write_record
 
-__all__ = ["add_parser"]
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the subcommand."""

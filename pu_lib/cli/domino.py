@@ -7,8 +7,6 @@ from typing import Any
 
 from pu_lib.cli.unlearn import add_process, escort_options, step_size
 
-__all__ = ["add_parser"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

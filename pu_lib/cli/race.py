@@ -8,8 +8,6 @@ from pathlib import Path
 from pu_lib.domains import DOMAINS
 from pu_lib.files import replacing
 
-__all__ = ["add_parser"]
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the subcommand."""
@@ -36,7 +34,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes (default: a grid)"
     )
-    parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument(
         "--runs",
         type=int,
@@ -53,8 +50,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.eta is not None:
-        raise ValueError("--eta: the option is --step-size now.")
     figure = Path(arguments.figure)
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")

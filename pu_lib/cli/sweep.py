@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from pu_lib.experiments.cells import Chunk
 
-__all__ = ["add_parser"]
-
 _BEYOND = 40  # runs per setting beyond the paper in an adaptive sweep of `paper`
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 _DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}
@@ -59,7 +57,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes of the actor"
     )
-    parser.add_argument("--eta", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
     parser.add_argument("--beta", nargs="+", type=float, help="what jumping earns on chains")
@@ -97,8 +94,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.experiments.sweep import run_missing
 
-    if arguments.eta is not None:
-        raise ValueError("--eta: the option is --step-size now.")
     if arguments.adaptive is None:
         arguments.adaptive = arguments.domain == "paper"
     chunks = _chunks(arguments)

@@ -6,10 +6,7 @@ import argparse
 from fractions import Fraction
 from typing import Any
 
-from pu_lib.cli import add_renamed
 from pu_lib.updates import UPDATES, as_update
-
-__all__ = ["add_parser"]
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +20,6 @@ def add_process(parser: argparse.ArgumentParser) -> None:
         metavar="ETA",
         help="the step size eta, read exactly: 0.3 or 3/10 is three tenths",
     )
-    add_renamed(parser, "--eta", "--step-size")
     parser.add_argument(
         "--schedule",
         default="constant",

@@ -21,16 +21,6 @@ from numpy.typing import NDArray
 
 from pu_lib.engine.compiling import compiled
 
-__all__ = [
-    "LOWEST",
-    "exponential",
-    "exponentials",
-    "int_to_float",
-    "logarithm",
-    "uniform",
-    "vector",
-]
-
 _llvm: Any = cgutils
 # Shift counts are uint64, so that shifted words stay uint64.
 _R11, _R17, _R19, _R23, _R41, _R45 = (np.uint64(n) for n in (11, 17, 19, 23, 41, 45))

@@ -16,8 +16,6 @@ from pu_lib.engine.compiling import code_digest
 from pu_lib.parametrizations import scaled_escort, unchecked_softmax
 from pu_lib.updates import Update
 
-__all__ = ["require_kernel"]
-
 _WEIGHTS = (0.0, 1e-6, 1e-3, 0.1, 1.0, 30.0, 1e3, 1e6)
 _TOLERANCE = 1e-8  # relative to the largest parameter; well above the rounding of one step
 _RANGE = 600.0  # between the parameters of a softmax policy without underflow, below 708

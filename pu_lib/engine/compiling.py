@@ -35,16 +35,6 @@ from numba.core.caching import IndexDataCacheFile
 
 from pu_lib.progress import note
 
-__all__ = [
-    "allocating",
-    "allocating_in_memory",
-    "code_digest",
-    "compiled",
-    "compiled_in_memory",
-    "inlined",
-    "jitted",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 _config: Any = numba.config
 # `fastmath` is off, so that no product is fused with a sum, no sum is reordered and results have

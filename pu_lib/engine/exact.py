@@ -16,8 +16,6 @@ from pu_lib.engine.compiling import allocating, allocating_in_memory, compiled
 from pu_lib.engine.rows import advance
 from pu_lib.engine.values import solve
 
-__all__ = ["CHUNK", "process", "scan"]
-
 CHUNK = 1000
 """The number of steps that `scan` runs at a time; it limits the memory of `scan`."""
 

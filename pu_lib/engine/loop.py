@@ -23,17 +23,6 @@ from pu_lib.engine.compiling import compiled, compiled_in_memory, inlined
 from pu_lib.engine.rows import advance, greedy, nth_best, rescale, set_policy
 from pu_lib.engine.values import performance, reaches_threshold
 
-__all__ = [
-    "Arrays",
-    "Limits",
-    "Process",
-    "Rules",
-    "Schedules",
-    "StaticArgs",
-    "run_cached",
-    "run_in_memory",
-]
-
 Floats = NDArray[np.float64]
 
 # An index masked by this is known to be non-negative, so numba omits the test for negative indices,

@@ -22,22 +22,6 @@ import numpy as np
 from pu_lib.engine.arithmetic import exponential, int_to_float, logarithm, uniform
 from pu_lib.engine.compiling import compiled
 
-__all__ = [
-    "BATCH",
-    "CHAIN",
-    "GRID",
-    "METHODS",
-    "POLE",
-    "backward",
-    "directions",
-    "forward",
-    "policies",
-    "rows",
-    "start_all",
-    "step_task",
-    "train",
-]
-
 UNITS = 32
 """Units of each hidden layer."""
 BATCH = 32

@@ -29,20 +29,6 @@ from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 if TYPE_CHECKING:
     from pu_lib.updates import Parametrization, Ties
 
-__all__ = [
-    "UNIT",
-    "advance",
-    "greedy",
-    "nth_best",
-    "rescale",
-    "set_policy",
-    "static_flag",
-    "static_kernel",
-    "static_policy",
-    "static_successors",
-    "static_ties",
-]
-
 StaticArg = tuple[int, ...]
 
 _llvm: Any = cgutils

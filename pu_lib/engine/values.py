@@ -21,8 +21,6 @@ import numpy as np
 from pu_lib.engine.compiling import allocating, compiled
 from pu_lib.sparse import VALUE_TOLERANCE, solve_by_bicgstab, solve_by_sweeps
 
-__all__ = ["performance", "reaches_threshold", "solve", "static_solver"]
-
 _MAX_SWEEPS = 100  # after this many sweeps elimination or BiCGSTAB decides
 _MAX_ELIMINATED = 500  # states; the time of elimination grows with their cube
 _MARGIN = 1e-12  # relative to the threshold, larger than rounding: bounds decide only beyond it

@@ -46,8 +46,6 @@ from pu_lib.experiments.database import CELL_COLUMNS, words_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ERROR", "EarlyStopping", "Setting", "far_from_best", "limits", "rounds", "setting_of"]
-
 ERROR = 2e-6
 """Error probability of each side of an interval. It bounds the error of ``sweep paper`` by 5 %."""
 

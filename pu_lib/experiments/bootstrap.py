@@ -15,17 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Floats, as_float, as_float_array
 
-__all__ = [
-    "LEVEL",
-    "RESAMPLES",
-    "draws",
-    "interval",
-    "lower_quantile",
-    "median_rank",
-    "resampled_mean",
-    "resampled_quantile",
-]
-
 RESAMPLES = 1000
 """Number of bootstrap resamples."""
 

@@ -19,15 +19,12 @@ from pu_lib.experiments.database import (
     CELL_COLUMNS,
     ORDER,
     Database,
-    has_runs,
     words_of,
     write_parquet,
 )
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.results import MORE
 from pu_lib.files import replace_file
-
-__all__ = ["collect"]
 
 _PANEL = ["experiment", "domain", "scheme", "beta", "preset"]
 
@@ -78,8 +75,8 @@ def collect(
         raise ValueError(f"{target}: lies in the dataset {dataset}; give a directory outside it.")
     seconds = as_float("seconds", seconds, low=0.0)
     everything = pd.DataFrame()
-    if has_runs(source):
-        with Database(source, read_only=(source / "runs.sqlite").exists()) as database:
+    if "runs.sqlite" in os.listdir(source):
+        with Database(source, read_only=True) as database:
             everything = database.read()
     if everything.empty:
         raise ValueError(f"{dataset}: there are no runs in it; give the directory of a sweep.")

@@ -18,29 +18,6 @@ from pu_lib.arrays import Floats
 from pu_lib.experiments.results import PANELS, Curves, Results, Runs, critic_runs, results_of
 from pu_lib.updates import PAPER
 
-__all__ = [
-    "CENTRES",
-    "LONG",
-    "RANGE",
-    "bandwidth",
-    "best_of",
-    "best_of_each",
-    "critic_gains",
-    "curve_of",
-    "factor_after_shift",
-    "factor_apart",
-    "gains_of_drawing",
-    "greedy_times",
-    "in_range",
-    "long_chains",
-    "mean_factor_in_range",
-    "median_and_mean",
-    "ratio_bounds",
-    "ratios_to_di",
-    "restrict_to",
-    "value_at",
-]
-
 RANGE = 3.0
 """The range of an update contains the rates with values up to this factor times its minimum."""
 

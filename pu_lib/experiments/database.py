@@ -9,19 +9,13 @@ the sweep is killed, the chunks that were being computed are lost, but no chunk 
 power failure may also lose the last few chunks that were written. Several sweeps on one machine may
 share a database. The database must be on a local disk, because SQLite's write-ahead log needs
 shared memory.
-
-When a directory is opened, its ``part-*.parquet`` and ``runs-*.parquet`` files of earlier releases
-are imported and not changed. These files do not record the content of the process. The content is
-assumed to be that of the process with the same name in the next sweep.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
-import re
 import sqlite3
 import time
 import zlib
@@ -75,7 +69,7 @@ COLUMNS = pa.schema(
         ("episodes", _INTS), ("censored", pa.bool_()), ("final_performance", _FLOATS),
     ]
 )  # fmt: skip
-"""The columns of a table of runs. Tables of earlier releases have no column `process`."""
+"""The columns of a table of runs. Known runs, as in ``critic.parquet``, may lack `process`."""
 
 _IN_WORDS = pa.schema(
     [field.with_type(pa.string()) if field.type == _WORDS else field for field in COLUMNS]
@@ -93,7 +87,6 @@ ORDER = [
 """The sort order of tables."""
 
 _KEEP = " escort_factor=keep"  # suffix of a preset, because the option is newer than the tables
-_OLD = re.compile(r"part-[0-9a-f]{20}-[0-9]{6,}-([0-9]+)\.parquet|runs-([0-9a-f]{64})\.parquet")
 
 # A column of type REAL loses the sign of -0.0; a column without a type does not.
 _TABLES = """
@@ -103,7 +96,6 @@ CREATE TABLE runs (setting INTEGER NOT NULL REFERENCES settings, run INTEGER NOT
     steps INTEGER NOT NULL, episodes INTEGER NOT NULL, censored INTEGER NOT NULL,
     final_performance NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (setting, run)
 ) WITHOUT ROWID;
-CREATE TABLE imported (file TEXT PRIMARY KEY);
 PRAGMA user_version = 1
 """
 _PATIENCE = 60.0  # seconds to wait for the transaction of another sweep
@@ -262,7 +254,7 @@ class Database:
     ------
     DatabaseError
         If the database cannot be created, is on a network disk, is damaged, has other tables or has
-        runs of another engine, or if a Parquet file of an earlier release cannot be imported.
+        runs of another engine.
     """
 
     def __init__(self, directory: str | os.PathLike[str], read_only: bool = False) -> None:
@@ -282,8 +274,6 @@ class Database:
         try:
             with self._sqlite_errors():
                 self._prepare()
-            if not read_only:
-                self._import()
         except BaseException:
             self.close()
             raise
@@ -355,7 +345,7 @@ class Database:
         """
         schema = (
             "SELECT type, name, sql FROM sqlite_master WHERE type != 'index' "
-            "AND tbl_name IN ('settings', 'runs', 'imported') ORDER BY name"
+            "AND tbl_name IN ('settings', 'runs') ORDER BY name"
         )
         with closing(sqlite3.connect(":memory:")) as usual:
             usual.executescript(_TABLES)
@@ -447,12 +437,9 @@ class Database:
     def _find(self, setting: _Setting) -> int | None:
         """Return the id of a setting; raise an error if its process or engine differs."""
         self._require_process(setting)
-        select = "SELECT id, process, engine FROM settings WHERE cell = ?"
-        for number, known, engine in self._execute(select, setting.text):
+        select = "SELECT id, engine FROM settings WHERE cell = ?"
+        for number, engine in self._execute(select, setting.text):
             _require_engine(self.path, engine, setting.engine)
-            if not known:  # imported
-                update = "UPDATE settings SET process = ? WHERE id = ?"
-                self._execute(update, setting.process, number)
             return int(number)
         return None
 
@@ -465,12 +452,9 @@ class Database:
         select = "SELECT id, cell, process FROM settings WHERE id > ?"
         for number, text, process in self._execute(select, self._last_setting):
             self._last_setting = max(self._last_setting, number)
-            if process:
-                self._processes.setdefault(_process_key(_words(text)), process)
+            self._processes.setdefault(_process_key(_words(text)), process)
         words = _words(setting.text)
-        if setting.process and setting.process != self._processes.setdefault(
-            _process_key(words), setting.process
-        ):
+        if setting.process != self._processes.setdefault(_process_key(words), setting.process):
             raise DatabaseError(
                 f"{self.path}: has runs of {words['domain']!r} when this was another process: its "
                 "definition or a package has changed; name another directory, or give the process "
@@ -556,26 +540,13 @@ class Database:
         wanted = {setting.text: (setting, cell) for cell in cells for setting in [_setting(cell)]}
         added = 0
         with self._transaction():
-            for words, engine, process, group in _by_setting(_checked(runs, "runs")):
+            for words, engine, process, group in _by_setting(_checked(runs)):
                 setting, cell = wanted.get(setting_text(words), (None, None))
                 if setting is None or cell is None or setting.engine != engine:
                     continue
                 if process == setting.process or (not process and _never_changes(cell.process)):
                     added += self._add(setting, group)
         return added
-
-    def _import(self) -> None:
-        """Add the runs of all files of earlier releases that have not been imported yet."""
-        for path in sorted(self.directory.iterdir()):
-            if (match := _OLD.fullmatch(path.name)) is None:
-                continue
-            with self._transaction():
-                if self._execute("SELECT 1 FROM imported WHERE file = ?", path.name):
-                    continue
-                for words, engine, _, group in _by_setting(_old_runs(path, *match.groups())):
-                    _require_engine(path, engine, _engine(words))
-                    self._add(_Setting(setting_text(words), "", engine), group)
-                self._execute("INSERT INTO imported VALUES (?)", path.name)
 
     # Reading
 
@@ -781,7 +752,7 @@ def _table(runs: pd.DataFrame) -> pa.Table:
     return table.replace_schema_metadata(None).cast(COLUMNS)  # categories in order of appearance
 
 
-def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
+def _checked(runs: pd.DataFrame) -> pd.DataFrame:
     """Validate a table of runs and return it with the types of `COLUMNS`.
 
     The column `process` is empty if the table does not record processes.
@@ -789,60 +760,25 @@ def _checked(runs: pd.DataFrame, name: str) -> pd.DataFrame:
     known = runs["process"].astype(object).fillna("") if "process" in runs.columns else ""
     runs = runs.assign(process=known)
     if lacking := [column for column in COLUMNS.names if column not in runs.columns]:
-        raise DatabaseError(f"{name}: the table has no column {lacking[0]!r}.")
+        raise DatabaseError(f"runs: the table has no column {lacking[0]!r}.")
     try:
         table = _table(runs)
     except (pa.ArrowException, ValueError, TypeError) as error:
-        raise DatabaseError(f"{name}: the table is not one of runs ({error}).") from None
+        raise DatabaseError(f"runs: the table is not one of runs ({error}).") from None
     never = [field.name for field in COLUMNS if not pa.types.is_floating(field.type)]
     if any(table[column].null_count for column in (*never, "final_performance")):
-        raise DatabaseError(f"{name}: the table has an empty cell.")
+        raise DatabaseError("runs: the table has an empty cell.")
     runs = table.to_pandas()
     if (runs["run"] < 0).any() or (runs["episodes"] < 0).any():
-        raise DatabaseError(f"{name}: the table has a negative number.")
+        raise DatabaseError("runs: the table has a negative number.")
     if runs.duplicated([*CELL_COLUMNS, "engine", "process", "run"]).any():
-        raise DatabaseError(f"{name}: the table has a run more than once.")
+        raise DatabaseError("runs: the table has a run more than once.")
     if not runs["steps"].between(1, runs["max_steps"]).all():
-        raise DatabaseError(f"{name}: the table has a run whose steps are none, or beyond its cap.")
+        raise DatabaseError("runs: the table has a run whose steps are none, or beyond its cap.")
     return runs
-
-
-def _old_runs(path: Path, count: str | None, digest: str | None) -> pd.DataFrame:
-    """Return the runs in a file of an earlier release.
-
-    The name of the file contains the number of runs or a digest of the file.
-    """
-    try:
-        content = path.read_bytes()
-        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        table = file.read(use_threads=False)
-        table.validate(full=True)  # in a damaged file, indices may exceed the dictionary
-        whole = str(len(table)) == count or hashlib.sha256(content).hexdigest() == digest
-    except (OSError, ValueError, TypeError, pa.ArrowException):
-        whole = False
-    if not whole:
-        raise DatabaseError(
-            f"{path}: is torn, or not what its name says; move it away to go on without it."
-        )
-    return _checked(table.replace_schema_metadata(None).to_pandas(), str(path))
 
 
 def write_parquet(target: Path, runs: pd.DataFrame, level: int | None = None) -> None:
     """Write runs to a Parquet file."""
     with replacing(target) as file:
         pq.write_table(_table(runs), file, compression="zstd", compression_level=level)
-
-
-def has_runs(directory: Path) -> bool:
-    """Return whether a directory has a database or files of earlier releases."""
-    return any(name == "runs.sqlite" or _OLD.fullmatch(name) for name in os.listdir(directory))
-
-
-def __getattr__(name: str) -> Any:
-    """Raise an error that names the replacement of the class of earlier releases."""
-    if name == "Store":
-        raise ImportError(
-            "pu_lib.empirical.store.Store is gone: use pu_lib.experiments.database.Database, "
-            "or read the runs.parquet that a sweep writes to its directory."
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

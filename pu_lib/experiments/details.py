@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from pandas.core.groupby import DataFrameGroupBy
 
-__all__ = ["WORDS", "effects", "ranking"]
-
 WORDS = {
     "paper hyde_start=0.0": "Hyde starts at 0 (the paper's words)",
     "paper hyde_start=1.0 hyde_clip=1.0": "Hyde starts at 1, clipped at 1",

@@ -20,14 +20,6 @@ from pu_lib.experiments.sweep import run_cell
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
-__all__ = [
-    "climb_from_jumping",
-    "greedy_with_noise",
-    "reached_zero",
-    "stopped_exploring",
-    "wrong_share",
-]
-
 
 @lru_cache(maxsize=32)
 def _random_process(seed: int) -> FiniteMDP:

@@ -54,19 +54,9 @@ from pu_lib.engine.rows import (
     static_ties,
 )
 from pu_lib.experiments.options import PAPER, Options, Scheme, configured, start_of
-from pu_lib.experiments.problem import Problem, exact_performance
+from pu_lib.experiments.problem import Problem
 from pu_lib.kernels import KERNELS, MULTIPLICATIVE
 from pu_lib.updates import UPDATES, Parametrization, Update
-
-__all__ = [
-    "Run",
-    "RunBuffers",
-    "engine_of",
-    "exact_performance",
-    "fingerprint",
-    "seed_state",
-    "simulate",
-]
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations, by `Problem.acyclic`
 _MOST_ACTIONS = 256  # loops over actions are unrolled; more would take minutes to compile

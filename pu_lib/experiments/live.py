@@ -23,17 +23,6 @@ from pu_lib.experiments.sweep import run_cell
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Flips",
-    "final_memories",
-    "flip_times",
-    "live_cell",
-    "policies_along",
-    "rerun",
-    "twins",
-    "walking",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -39,8 +39,6 @@ from pu_lib.experiments.results import IN_FLOATS, MORE, SARSA_LIMIT, TIED, fixed
 from pu_lib.updates import PAPER as PAPER_UPDATES
 from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update
 
-__all__ = ["ABLATIONS", "DETAIL_RATES", "PUBLISHED_RATES", "RATES", "paper_chunks"]
-
 RATES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
 )  # fmt: skip

@@ -6,8 +6,6 @@ import numpy as np
 
 from pu_lib.experiments.live import final_memories
 
-__all__ = ["bounced_share", "greedy_share"]
-
 
 def bounced_share(eta: float, runs: int = 4, steps: int = 2000) -> float:
     """Return the share of negative parameters of PG-ES after `steps` steps.

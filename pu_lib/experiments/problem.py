@@ -22,8 +22,6 @@ from pu_lib.engine.values import performance
 from pu_lib.experiments.tables import Tables, lay_out
 from pu_lib.mdp import FiniteMDP
 
-__all__ = ["Baseline", "Problem", "exact_performance", "make_problem"]
-
 Floats = NDArray[np.float64]
 _ROUNDING = 1e-12  # relative; two performances with a smaller difference are taken as equal
 

@@ -45,8 +45,6 @@ from pu_lib.experiments.results import Results, Runs, results_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CAP", "LOOK", "READING", "comparison", "possible_runs", "published", "runs_behind"]
-
 CAP = PREDECESSOR.max_episodes
 """Cap of the published runs, in trajectories."""
 

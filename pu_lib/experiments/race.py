@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from pu_lib.arrays import as_float, as_int, renamed, underflow_to_zero
+from pu_lib.arrays import as_float, as_int, underflow_to_zero
 from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -229,7 +229,6 @@ class Race(Sequence[RaceEntry]):
 
 
 @underflow_to_zero
-@renamed(rates="step_sizes", preset="options")
 def race(
     process: ProcessLike,
     scheme: str = "HiOffPol",

@@ -38,8 +38,6 @@ from pu_lib.updates import (
     Update,
 )
 
-__all__ = ["Actor", "Reference", "Stream", "Wide", "exponential", "run_reference"]
-
 Row = list[Any]
 _MASK = (1 << 64) - 1
 

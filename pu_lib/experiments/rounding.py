@@ -21,9 +21,6 @@ from pu_lib.experiments.jekyll_hyde import Run, RunBuffers
 from pu_lib.experiments.results import PANELS, Results, Runs, results_of
 from pu_lib.experiments.sweep import run_cell
 
-__all__ = ["ROUNDED_PANELS", "Pair", "lost_and_passed", "pair", "passed_without", "shares"]
-__all__ += ["smallest_along"]
-
 ROUNDED_PANELS = (
     "random-mdp/NoExplo",
     "random-mdp/LowOffPol",

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PATH", "Speeds", "Timing", "recorded", "sources"]
-
 PATH = Path(__file__).parent / "data" / "speeds.json"
 """The file with the recorded speeds."""
 

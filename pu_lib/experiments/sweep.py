@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, renamed, underflow_to_zero
+from pu_lib.arrays import as_float, as_int, underflow_to_zero
 from pu_lib.domains import Domain, ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -78,7 +78,6 @@ _local = threading.local()
 
 
 @underflow_to_zero
-@renamed(rates="step_sizes", preset="options")
 def grid(
     process: ProcessLike,
     updates: str | Update | Sequence[str | Update] | None = None,
@@ -300,7 +299,6 @@ def run_chunk(chunk: Chunk) -> Measured:
     }
 
 
-@renamed(what="process", rates="step_sizes", preset="options")
 def sweep(
     process: ProcessLike,
     directory: str | os.PathLike[str],

@@ -21,8 +21,6 @@ from pu_lib.mdp import FiniteMDP
 if TYPE_CHECKING:
     from pu_lib.engine.loop import Process
 
-__all__ = ["Tables", "lay_out"]
-
 Floats = NDArray[np.float64]
 
 _MAX_ENTRIES = 100_000_000  # of the tables, which then have 3.6 GB

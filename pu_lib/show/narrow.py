@@ -21,8 +21,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec, SubplotSpec
 
-__all__ = ["FINE", "NARROW", "narrowed", "pack", "unpack"]
-
 NARROW = 4.5
 """The width of the second picture, in inches."""
 

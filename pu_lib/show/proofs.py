@@ -6,9 +6,8 @@ import html
 
 from pu_lib.claims import Scope, ledger
 from pu_lib.claims.proofs import Proof, proofs, version
-from pu_lib.claims.tables import Html, to_html
-
-__all__ = ["proof_list"]
+from pu_lib.claims.tables import Html
+from pu_lib.formatting import to_html
 
 
 def proof_list() -> Html:

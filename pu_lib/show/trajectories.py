@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pu_lib.arrays import renamed
 from pu_lib.mdp import FiniteMDP
 from pu_lib.show.style import GREY, BookFigure, figure, line, styled
 from pu_lib.trajectories import Trajectory
@@ -14,7 +13,6 @@ from pu_lib.trajectories import Trajectory
 __all__ = ["draw_performance"]
 
 
-@renamed(mdp="process")
 @styled
 def draw_performance(process: FiniteMDP, runs: Mapping[str, Trajectory]) -> BookFigure:
     """Draw the performance of each run against the number of updates.

@@ -97,8 +97,6 @@ def test_sweep_writes_a_dataset_and_resumes(tmp_path, capsys):
         (["race", "CartPole-v1"], "no transition table"),
         (["race", "FrozenLake-v1", "--figure", "/no/such/place.png"], "there is no directory"),
         (["race", "FrozenLake-v1", "--figure", "race.docx"], "named .png, .pdf or .svg"),
-        (["sweep", "chain", "--eta", "1"], "--eta: the option is --step-size now"),
-        (["race", "chain", "--eta", "1", "2"], "--eta: the option is --step-size now"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -736,21 +734,6 @@ def test_grid_rejects_a_custom_update_with_a_library_name():
 
     with pytest.raises(ValueError, match="the name 'ce' is that of CrossEntropy; give Other"):
         grid("chain", [Other()])
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: race("chain", rates=[1.0]), "race() has no argument 'rates'; it is 'step_sizes'"),
-        (lambda: race("chain", preset="paper"), "race() has no argument 'preset'; it is 'options'"),
-        (lambda: sweep(what="chain", directory="x"), "sweep() has no argument 'what'; it is 'proc"),
-        (lambda: sweep("chain", "x", rates=[1.0]), "sweep() has no argument 'rates'; it is 'step_"),
-        (lambda: grid("chain", preset="paper"), "grid() has no argument 'preset'; it is 'options'"),
-    ],
-)
-def test_old_argument_name_raises_and_names_the_new_one(call, sentence):
-    with pytest.raises(TypeError, match=re.escape(sentence)):
-        call()
 
 
 @pytest.mark.parametrize("domain", ["chain", "cliff", "random_mdp"])

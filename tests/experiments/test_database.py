@@ -1,7 +1,6 @@
 """The database of a sweep: no written run is lost, and no run is stored twice."""
 
 import errno
-import hashlib
 import multiprocessing
 import os
 import random
@@ -19,8 +18,6 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pu_lib import domains
@@ -35,7 +32,6 @@ from pu_lib.experiments.database import (
     Database,
     DatabaseError,
     cell_of,
-    words_of,
 )
 from pu_lib.experiments.options import PAPER
 from pu_lib.experiments.sweep import chunks_of, grid, run_chunk, run_missing, sweep
@@ -357,7 +353,7 @@ def test_known_runs_of_another_process_are_computed_again(machine, tmp_path):
     assert sweep("machine", tmp_path / "same", runs=4, known=known, **SETTINGS).computed == 0
     machine(0.3)
     assert sweep("machine", tmp_path / "known", runs=4, known=known, **SETTINGS).computed == 1
-    without = known.drop(columns="process")  # as in tables of earlier releases
+    without = known.drop(columns="process")  # as in critic.parquet
     assert sweep("machine", tmp_path / "without", runs=4, known=without, **SETTINGS).computed == 1
     sweep("machine", tmp_path / "alone", runs=4, **SETTINGS)
     for name in ("known", "without"):
@@ -499,7 +495,6 @@ def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
         ("UPDATE settings SET cell = CAST(x'ff00' AS TEXT)", "Could not decode to UTF-8"),
         ("ALTER TABLE runs ADD COLUMN own", r"tables were changed by another program \(runs\)"),
         ("ALTER TABLE runs DROP COLUMN episodes", "tables were changed by another program"),
-        ("DROP TABLE imported", "tables were changed by another program"),
         ("ALTER TABLE runs RENAME TO own; CREATE VIEW runs AS SELECT * FROM own", "were changed"),
         (
             "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM runs; END",
@@ -721,159 +716,3 @@ def test_database_rejects_disks_without_write_ahead_log(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite3, "connect", without_shared_memory)
     with pytest.raises(DatabaseError, match=r"no write-ahead log; a sweep needs .* a local disk"):
         Database(tmp_path)
-
-
-# Files of earlier releases
-
-
-def write_old_file(directory, chunks, name=""):
-    """Write chunks in the format of the releases before 0.3."""
-    directory.mkdir(exist_ok=True)
-    frames = []
-    for chunk in chunks:
-        words = words_of(chunk.cell)
-        engine = databases._engine(words)
-        frames.append(pd.DataFrame({**words, "engine": engine, "process": "", **measured(chunk)}))
-    sink = pa.BufferOutputStream()
-    table = databases._table(pd.concat(frames)).drop_columns(["process"])
-    table = table.replace_schema_metadata({"pu_lib.chunk": "{}"})
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    content = sink.getvalue().to_pybytes()
-    name = name or f"runs-{hashlib.sha256(content).hexdigest()}.parquet"
-    (directory / name).write_bytes(content)
-    return directory / name
-
-
-def part_name(chunk, digit=0):
-    digest = hashlib.sha256(repr(words_of(chunk.cell)).encode()).hexdigest()[digit : digit + 20]
-    return f"part-{digest}-{chunk.first:06d}-{chunk.count}.parquet"
-
-
-@pytest.fixture
-def old(tmp_path):
-    """Two chunks in separate files, five in a merged file, and one chunk in both."""
-    for chunk in CHUNKS[:3]:
-        write_old_file(tmp_path, [chunk], part_name(chunk))
-    write_old_file(tmp_path, CHUNKS[2:7])
-    (tmp_path / ".writing-0-part-0").write_bytes(b"PAR1 half")
-    (tmp_path / "notes.txt").write_text("mine")
-    return tmp_path
-
-
-def read_files(directory):
-    paths = [path for path in directory.iterdir() if not path.name.startswith("runs.")]
-    return {path.name: path.read_bytes() for path in paths}
-
-
-def test_old_files_are_imported_and_left_unchanged(old, whole, monkeypatch):
-    before = read_files(old)
-    assert len(before) == 6
-    assert missing(old) == [(c.cell.update.name, c.first, c.count) for c in CHUNKS[7:]]
-    with monkeypatch.context() as patched:  # each is read once
-        patched.setattr(databases, "_old_runs", None)
-        read(old)
-    fill(old, CHUNKS[7:])
-    assert_complete(old, whole)
-    assert read_files(old) == before
-    late = Chunk(CELL, 20, 2)  # an earlier release went on
-    write_old_file(old, [late], part_name(late))
-    assert missing(old, [Chunk(CELL, 19, 4)]) == [("pg-es", 19, 1), ("pg-es", 22, 1)]
-
-
-def test_sweep_resumes_from_old_files(tmp_path, monkeypatch):
-    chunks = chunks_of([CELL, DRAWN], 9, 3)
-    run_missing(chunks, tmp_path / "whole")
-    monkeypatch.setattr(f"{__name__}.measured", run_chunk)
-    for chunk in chunks[:4]:
-        write_old_file(tmp_path / "old", [chunk], part_name(chunk))
-    assert run_missing(chunks, tmp_path / "old") == 2
-    assert_same(read(tmp_path / "old"), read(tmp_path / "whole"))
-    assert main(["collect", str(tmp_path / "old"), "--out", str(tmp_path / "table")]) == 0
-
-
-def test_imported_runs_belong_to_the_first_process_swept(machine, tmp_path):
-    machine(0.8)
-    (chunk,) = grid("machine", runs=4, **SETTINGS)
-    write_old_file(tmp_path, [chunk], part_name(chunk))
-    domains._DOMAINS.pop("machine")
-    assert len(read(tmp_path)) == 4  # by a program that does not know the domain
-    machine(0.8)
-    assert missing(tmp_path, [chunk]) == []
-    machine(0.3)
-    with pytest.raises(DatabaseError, match="when this was another process"):
-        missing(tmp_path, grid("machine", runs=4, **SETTINGS))
-
-
-def assert_not_imported(directory, path, sentence):
-    before = read_files(directory)
-    with pytest.raises(DatabaseError, match=f"{path.name}: .*{sentence}"):
-        run_missing(CHUNKS, directory)
-    assert read_files(directory) == before
-    path.unlink()
-
-
-def test_damaged_old_file_is_named_and_left_unchanged(old, whole):
-    for path in (next(old.glob("part-*")), next(old.glob("runs-*"))):
-        good = path.read_bytes()
-        for place in range(4, len(good), len(good) // 40):
-            path.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
-            rows, message = read_or_refusal(old)
-            if rows is None:
-                assert path.name in message
-            else:  # the flipped bit changes no number
-                assert path.name.startswith("part-")
-                expected = whole.merge(rows[[*CELL_COLUMNS, "run"]]).assign(process="")
-                assert_same(rows, expected.astype(rows.dtypes))
-            for name in ("runs.sqlite", "runs.sqlite-wal", "runs.sqlite-shm"):
-                (old / name).unlink(missing_ok=True)
-        path.write_bytes(good[:-100])
-        assert_not_imported(old, path, "is torn, or not what its name says; move it away")
-    (old / part_name(CHUNKS[8])).symlink_to(old / "gone")
-    with pytest.raises(DatabaseError, match="is torn"):
-        Database(old)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda t: t.drop_columns(["steps"]), "no column 'steps'"),
-        (lambda t: t.slice(0, 2), "not what its name says"),
-        (lambda t: pa.concat_tables([t.slice(0, 2), t.slice(0, 1)]), "a run more than once"),
-        (lambda t: with_column(t, "steps", [1, 2, None]), "an empty cell"),
-        (lambda t: with_column(t, "steps", [1, 2, 10**9]), "beyond its cap"),
-        (lambda t: with_column(t, "run", [-1, 0, 1]), "a negative number"),
-        (lambda t: with_column(t, "engine", ["0"] * 3), "made by engine 0, this is 2"),
-        (lambda t: pa.table({"x": [1, 2, 3]}), "no column 'experiment'"),
-    ],
-)
-def test_old_file_without_valid_runs_is_rejected(change, sentence, tmp_path):
-    path = write_old_file(tmp_path, CHUNKS[:1], part_name(CHUNKS[0]))
-    pq.write_table(change(pq.read_table(path)), path)
-    assert_not_imported(tmp_path, path, sentence)
-    assert missing(tmp_path) == [(c.cell.update.name, c.first, c.count) for c in CHUNKS]
-
-
-def with_column(table, name, values):
-    return table.set_column(table.schema.names.index(name), name, pa.array(values))
-
-
-def test_conflicting_old_files_are_rejected(tmp_path):
-    chunk = CHUNKS[0]
-    write_old_file(tmp_path, [chunk], part_name(chunk))
-    path = write_old_file(tmp_path, [chunk], part_name(chunk, 1))
-    table = pq.read_table(path)
-    pq.write_table(with_column(table, "steps", [1, 2, 3]), path)
-    with pytest.raises(
-        DatabaseError, match="has other results of the same runs of pg-es at eta = 1"
-    ):
-        Database(tmp_path)
-
-
-def test_unrelated_files_are_ignored(tmp_path):
-    part = part_name(CHUNKS[0])  # macOS writes "._" in front of a name, Spark "_"
-    names = ["notes.txt", ".DS_Store", "part-0.parquet", "_SUCCESS", f"._{part}", f"_{part}"]
-    for name in names:
-        (tmp_path / name).write_text("mine")
-    (tmp_path / ".ipynb_checkpoints").mkdir()
-    assert run_missing(CHUNKS[:1], tmp_path) == 1
-    assert len(os.listdir(tmp_path)) == len(names) + 3

@@ -15,7 +15,7 @@ from pu_lib.engine.arithmetic import logarithm
 from pu_lib.engine.rows import UNIT
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments.options import PRESETS, SCHEMES, Options
-from pu_lib.experiments.problem import make_problem
+from pu_lib.experiments.problem import exact_performance, make_problem
 from pu_lib.experiments.reference import Stream, Wide, exponential, run_reference
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES
@@ -213,7 +213,7 @@ def test_compiled_performance_agrees_with_exact_performance(domain):
     rng = np.random.default_rng(0)
     for _ in range(5):
         policy = rng.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states)
-        assert_allclose(jh.exact_performance(problem, policy), mdp.performance(policy), rtol=1e-11)
+        assert_allclose(exact_performance(problem, policy), mdp.performance(policy), rtol=1e-11)
     assert_allclose(problem.optimal_performance, mdp.optimal().performance, rtol=1e-11)
 
 

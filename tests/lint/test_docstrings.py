@@ -31,7 +31,9 @@ def modules() -> list[str]:
 def public_names(module: ModuleType) -> list[str]:
     """Return the public functions, classes and methods that a module defines."""
     names = []
-    for name in getattr(module, "__all__", ()):
+    for name in getattr(module, "__all__", vars(module)):
+        if name.startswith("_"):
+            continue
         value = getattr(module, name)
         if getattr(value, "__module__", None) != module.__name__:
             continue

@@ -18,8 +18,6 @@ from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, styled
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, style_of
 
-__all__ = ["draw_one_way", "draw_settled", "draw_ties"]
-
 SHOWN = ("chain", "duplicated chain", "random")
 
 

@@ -37,9 +37,6 @@ from pu_lib.chapters.cross_entropy.quantities import (
 from pu_lib.deterministic import DeterministicMDP
 from pu_lib.updates import UPDATES
 
-__all__ = ["ConstantWeightRun", "Constants", "chatter", "constants", "excess_entropy"]
-__all__ += ["late_fall", "log_softmax", "potential", "run_constant", "start_budget"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

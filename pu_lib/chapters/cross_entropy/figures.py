@@ -13,14 +13,6 @@ from pu_lib.chapters.cross_entropy.quantities import one_period, pattern_margin,
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, style_of
 
-__all__ = [
-    "draw_cycle",
-    "draw_four_states",
-    "draw_hexagon",
-    "draw_pattern",
-    "draw_race",
-]
-
 Floats = NDArray[np.float64]
 
 ACTIONS = (INK, "#6f42c1", "#8c564b")

@@ -34,20 +34,6 @@ from pu_lib.chapters.cross_entropy.quantities import (
 from pu_lib.exact import ball, solve
 from pu_lib.updates import softmax
 
-__all__ = [
-    "ROUND",
-    "Move",
-    "Step",
-    "Swings",
-    "follow_hexagon",
-    "hardened_steps",
-    "hexagon_swings",
-    "least_lead",
-    "mixing_for",
-    "steps_in_balls",
-    "unit_for",
-]
-
 Number = Any
 """A float, a Fraction or an Arb ball."""
 Policy = Callable[[Sequence[Number]], Sequence[Number]]

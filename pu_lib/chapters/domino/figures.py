@@ -25,8 +25,6 @@ from pu_lib.exact import exact
 from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.updates import Update, as_update, style_of
 
-__all__ = ["draw_boards", "draw_counts", "draw_lines"]
-
 MAX_SHOWN = 10_000
 """The largest number of steps in the figure of counts."""
 

@@ -44,26 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = [
-    "ConfirmedSections",
-    "changed_inequalities",
-    "changes",
-    "disagreements",
-    "draw_best",
-    "draw_bounce",
-    "draw_details",
-    "draw_flips",
-    "draw_panels",
-    "draw_published",
-    "draw_sarsa",
-    "greedy_limit",
-    "provenance",
-    "ranks",
-    "speeds",
-    "tally",
-    "verdicts_by_section",
-]
-
 _AXES = {
     "eta": r"learning rate $\eta$",
     "n_states": r"states $|\mathcal{S}|$",

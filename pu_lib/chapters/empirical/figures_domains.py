@@ -13,8 +13,6 @@ from pu_lib.updates import style_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_domains"]
-
 _STATES, _SHOWN = 6, 12
 
 

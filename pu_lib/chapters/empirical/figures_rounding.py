@@ -12,8 +12,6 @@ from pu_lib.experiments.rounding import ROUNDED_PANELS, shares, smallest_along
 from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import style_of
 
-__all__ = ["draw_lost_run", "draw_lost_shares"]
-
 _SMALLEST = float(np.log10(5e-324))
 
 

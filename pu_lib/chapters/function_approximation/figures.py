@@ -16,12 +16,6 @@ from pu_lib.chapters.function_approximation.quantities import (
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES, style_of
 
-__all__ = [
-    "draw_crossings",
-    "draw_learning",
-    "draw_reversal",
-]
-
 
 @styled
 def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:

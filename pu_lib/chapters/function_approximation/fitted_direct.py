@@ -53,8 +53,6 @@ from pu_lib.chapters.function_approximation.quantities import Task
 from pu_lib.mdp import Evaluation
 from pu_lib.updates import project_simplex
 
-__all__ = ["FittedRun", "Place", "fitted_run", "geometric_weights", "greedy_fit", "next_bound"]
-
 Place = Literal["before", "after"]
 
 

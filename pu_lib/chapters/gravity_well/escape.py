@@ -35,15 +35,6 @@ from pu_lib.chapters.gravity_well.quantities import parameters
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, Update, as_update, softmax
 
-__all__ = [
-    "corner_bound",
-    "escape_bound",
-    "escape_steps",
-    "greedy_path",
-    "lost_steps",
-    "well_policy",
-]
-
 _MOST_STEPS = 10_000_000
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,6 @@ from pu_lib.chapters.gravity_well.quantities import condition_map
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
-__all__ = ["draw_escape", "draw_maps", "draw_published"]
-
 COLOURS = ("#f4f5f7", "#e0a33e", "#9c2f2f")
 HEIGHT = np.sqrt(3) / 2
 WIDTH = 130  # of the image, in pixels

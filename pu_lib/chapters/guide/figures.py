@@ -21,8 +21,6 @@ from pu_lib.show import live
 from pu_lib.show.live import module
 from pu_lib.updates import label_of
 
-__all__ = ["ADVICE", "RULES", "Advice", "Chooser", "choose", "recommendations"]
-
 
 @dataclass(frozen=True)
 class Advice:

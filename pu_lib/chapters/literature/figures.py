@@ -8,8 +8,6 @@ from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.show.style import BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES
 
-__all__ = ["draw_ladder"]
-
 
 @styled
 def draw_ladder(copies: float = 200.0) -> BookFigure:

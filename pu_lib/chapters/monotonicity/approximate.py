@@ -18,8 +18,6 @@ from pu_lib import kernels
 from pu_lib.deterministic import action_values, policy_values
 from pu_lib.exact import Number, ball
 
-__all__ = ["LongRun", "erring_chain"]
-
 MOVE, STAY = 0, 1
 
 

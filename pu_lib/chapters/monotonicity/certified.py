@@ -19,8 +19,6 @@ from pu_lib.exact import Number, Undecided, ball, exact, solve
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import Update, as_update
 
-__all__ = ["CertifiedStep", "ball_softmax", "certified_changes", "certified_step"]
-
 Floats = NDArray[np.float64]
 
 

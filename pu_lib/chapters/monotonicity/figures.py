@@ -19,13 +19,6 @@ from pu_lib.chapters.updates.figures import place, simplex_axes, starts
 from pu_lib.show.style import GREY, INK, figure, styled
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
-__all__ = [
-    "draw_decrease_region",
-    "draw_frequency",
-    "draw_mass_moved",
-    "draw_worst_decrease",
-]
-
 Floats = NDArray[np.float64]
 SHADES = (INK, GREY, "#8b929b")
 

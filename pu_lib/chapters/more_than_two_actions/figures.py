@@ -16,8 +16,6 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
 )
 from pu_lib.show.style import GREY, INK, figure, line, styled
 
-__all__ = ["draw_counts", "draw_sums", "variants"]
-
 NS = (1, 3, 10, 30, 100, 300, 1000)
 
 

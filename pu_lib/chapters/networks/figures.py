@@ -31,21 +31,6 @@ from pu_lib.formatting import to_html
 from pu_lib.show.style import GREY, INK, figure, styled
 from pu_lib.updates import style_of
 
-__all__ = [
-    "MAIN",
-    "OTHERS",
-    "draw_growth",
-    "losses",
-    "outcomes_table",
-    "protocol_text",
-    "rates_table",
-    "ratios_table",
-    "slopes_table",
-    "sooner_table",
-    "task_table",
-    "turns_table",
-]
-
 MAIN = ("pg-sm", "neurd", "soft neurd", "ce", "di fit", "greedy")
 OTHERS = ("pg-sm entropy", "ppo-like", "pg-es", "npg fit", "mce", "sce", "greedy")
 """The methods in the two figures."""

@@ -11,8 +11,6 @@ from pu_lib.arrays import Floats
 from pu_lib.engine import networks as engine
 from pu_lib.experiments.jekyll_hyde import seed_state
 
-__all__ = ["TASKS", "Learner", "Task"]
-
 
 @dataclass(frozen=True)
 class Task:

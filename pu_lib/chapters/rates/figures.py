@@ -15,8 +15,6 @@ from pu_lib.chapters.rates.quantities import (
 from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, EscortPolicyGradient, as_update, make_update, style_of
 
-__all__ = ["draw_exponents", "draw_limits", "draw_overtaking"]
-
 
 @styled
 def draw_exponents(n_steps: int = 2500) -> BookFigure:

@@ -17,8 +17,6 @@ from pu_lib.chapters.remedies.quantities import (
 )
 from pu_lib.show.style import GREY, INK, figure, line, styled
 
-__all__ = ["draw_counts", "sampled_table", "styled_table"]
-
 NS = (1, 3, 10, 30, 100, 300, 1000)
 
 

@@ -13,8 +13,6 @@ from pu_lib.chapters.stochastic_updates.quantities import (
 from pu_lib.show.style import ABOVE, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES
 
-__all__ = ["draw_runs"]
-
 
 @styled
 def draw_runs(n_steps: int = 1000, n_runs: int = 60) -> BookFigure:

@@ -13,8 +13,6 @@ from flint import arb
 
 from pu_lib.updates import Update, as_update
 
-__all__ = ["CONVEX", "LINKS", "UNIFORM", "Density", "instance_of"]
-
 Density = Callable[[arb], arb]
 
 LINKS: dict[str, Density] = {

@@ -28,15 +28,6 @@ from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach, equivalent_updates
 from pu_lib.updates import PAPER, label_of, style_of
 
-__all__ = [
-    "draw_comparison",
-    "draw_counts",
-    "draw_escort_map",
-    "draw_polar_steps",
-    "draw_races",
-    "draw_schedules",
-]
-
 MAX_SCHEDULES_N = 300
 """The largest n of `draw_schedules`, which then makes 190 exact counts in about ten seconds."""
 

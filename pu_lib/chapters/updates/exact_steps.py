@@ -29,8 +29,6 @@ from flint import arb, fmpq, fmpq_mat
 from pu_lib.arrays import Floats
 from pu_lib.mdp import FiniteMDP
 
-__all__ = ["direction", "draws", "exact_optimum", "exact_values", "projected", "two_action_path"]
-
 
 def draws(seed: int, n: int) -> Iterator[tuple[Floats, Floats, float]]:
     """Yield random policies, values and weights of 2 to 9 actions.

@@ -14,8 +14,6 @@ from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
-__all__ = ["draw_flows", "draw_huge_steps", "draw_replicator", "place", "simplex_axes", "starts"]
-
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 FLOW_Q = (0.6, 1.0, 0.0)
 

@@ -6,8 +6,6 @@ from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.chapters.what_came_after.quantities import geometric_bound, geometric_count
 from pu_lib.show.style import GREY, BookFigure, figure, line, styled
 
-__all__ = ["draw_growing"]
-
 NS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)
 
 

@@ -23,16 +23,6 @@ from numpy.typing import ArrayLike
 from pu_lib.arrays import Floats
 from pu_lib.updates import as_update, greedy_mask, softmax
 
-__all__ = [
-    "biased_steps_to_half",
-    "entropy",
-    "entropy_slope",
-    "kl",
-    "mirror_ascent_growth",
-    "mirror_ascent_step",
-    "spma_count",
-]
-
 
 def mirror_ascent_growth(pi: ArrayLike, q: ArrayLike, weight: float) -> Floats:
     """Return the relative change of each probability in a step of SPMA, along the last axis."""

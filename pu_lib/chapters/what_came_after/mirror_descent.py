@@ -18,20 +18,6 @@ from pu_lib.arrays import Floats
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, as_update
 
-__all__ = [
-    "DIVERGENCES",
-    "adaptive_bound",
-    "adaptive_run",
-    "advantage_gap",
-    "bounded_mdp",
-    "constant_bound",
-    "finite_bound",
-    "geometric_bound",
-    "mismatch",
-    "optimal_visits",
-    "steps_to_optimum",
-]
-
 
 def _half_square(p: Floats, pi: Floats) -> Floats:
     return np.asarray(0.5 * np.sum((p - pi) ** 2, axis=-1))
