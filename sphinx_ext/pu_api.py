@@ -1,10 +1,10 @@
-"""The reference of the library (directives ``public``, ``api``, ``names``) and of the proofs.
+"""Directives for the API reference (``public``, ``api``, ``names``) and the proofs (``proofs``).
 
-``{public} run`` documents a name of `pu_lib` itself. ``{api} pu_lib.mdp`` prints the text of a
-module and documents its public names (those in ``__all__``, or all that do not begin with an
-underscore, in the order of their definition); names in the body of the directive select some of
-them. ``{names} pu_lib.chapters.rates.quantities`` lists public names with a sentence each. Names in
-the code cells of the chapters link to all of these.
+``{public} run`` documents a name exported by `pu_lib`. ``{api} pu_lib.mdp`` prints a module's
+docstring and documents its public names in source order (``__all__``, or every name without a
+leading underscore); names in the directive's body select a subset.
+``{names} pu_lib.chapters.rates.quantities`` lists public names with one sentence each. Names in the
+chapters' code cells link to these entries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import pu_lib
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Return the public names that a module defines, in the order of their definition."""
+    """Return the public names defined in a module, in source order."""
     source = inspect.getsource(module)
     offered = getattr(module, "__all__", None) or _defined(source)
     names = [name for name in offered if _home(module, name) == module.__name__]
@@ -42,15 +42,15 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def _defined(source: str) -> list[str]:
-    """Return the public names that the statements of a module define."""
-    found = []
+    """Return the public names defined at the top level of a module's source."""
+    names = []
     for part in ast.parse(source).body:
         if isinstance(part, ast.FunctionDef | ast.ClassDef):
-            found.append(part.name)
+            names.append(part.name)
         elif isinstance(part, ast.Assign | ast.AnnAssign):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            found += [target.id for target in targets if isinstance(target, ast.Name)]
-    return [name for name in found if not name.startswith("_")]
+            names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in names if not name.startswith("_")]
 
 
 def _home(module: ModuleType, name: str) -> str:
@@ -58,34 +58,34 @@ def _home(module: ModuleType, name: str) -> str:
 
 
 def _place(source: str, name: str) -> int:
-    """Return where a name is first defined: as a class, a function or a variable."""
+    """Return the offset of a name's first definition as a class, function or variable."""
     starts = [f"\nclass {name}", f"\ndef {name}(", f"\n{name} =", f"\n{name}:"]
     return min((place for start in starts if (place := source.find(start)) >= 0), default=0)
 
 
 def home_of(name: str) -> ModuleType:
-    """Return the module that defines a name of `pu_lib.__all__`."""
+    """Return the module that defines a name in `pu_lib.__all__`."""
     thing, module = getattr(pu_lib, name), import_module(f"pu_lib.{pu_lib._HOMES[name]}")
     return sys.modules[thing.__module__] if hasattr(thing, "__qualname__") else module
 
 
 class ReferenceDirective(SphinxDirective):
-    """What the directives of reference share: they write reStructuredText and have it parsed."""
+    """Base class of the reference directives, which generate and parse reStructuredText."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def parse(self, module: ModuleType, lines: list[str]) -> list[nodes.Node]:
-        """Parse lines about a module; the page is read again once the module has changed."""
+        """Parse lines about a module and make the page depend on its source file."""
         root = nodes.Element()
         self.env.note_dependency(str(inspect.getsourcefile(module)))
-        # MyST parses directives in Markdown, so that reStructuredText needs a wrapper
+        # MyST parses directives in Markdown, so reStructuredText needs a wrapper
         lines = ["```{eval-rst}", *lines, "```"]
         self.state.nested_parse(StringList(lines, source=module.__name__), 0, root)
         return root.children
 
-    def chosen(self, module: ModuleType) -> list[str]:
-        """Return the names that the body selects; all that `pu_lib` does not offer by default."""
+    def selected_names(self, module: ModuleType) -> list[str]:
+        """Return the names in the body, or by default all that `pu_lib` does not export."""
         everything = public_names(module)
         given = " ".join(self.content).split()
         if unknown := sorted(set(given) - set(everything)):
@@ -96,14 +96,14 @@ class ReferenceDirective(SphinxDirective):
 
 
 class PublicDirective(ReferenceDirective):
-    """The reference of a name that `pu_lib` offers, under that name and under its module's."""
+    """The entry of a name exported by `pu_lib`, as `pu_lib.NAME` and under its module."""
 
     def run(self) -> list[nodes.Node]:
         """Return one entry."""
         name = self.arguments[0]
         module = home_of(name)
-        found = self.parse(module, _documented(module, name))
-        signature = next(node for part in found for node in part.findall(addnodes.desc_signature))
+        parsed = self.parse(module, _documented(module, name))
+        signature = next(node for part in parsed for node in part.findall(addnodes.desc_signature))
         for prefix in signature.findall(addnodes.desc_addname):
             prefix.clear()
             prefix += nodes.Text("pu_lib.")
@@ -111,20 +111,20 @@ class PublicDirective(ReferenceDirective):
         signature["ids"].append(place)
         kind = signature.parent["objtype"]
         self.env.get_domain("py").note_object(place, kind, anchor, True, signature)
-        return found
+        return parsed
 
 
 class ApiDirective(ReferenceDirective):
-    """The reference of a module, or of some names in it."""
+    """The reference of a module or of selected names in it."""
 
     has_content = True
     option_spec: ClassVar = {"no-text": directives.flag}
 
     def run(self) -> list[nodes.Node]:
-        """Return the module's text, a table of its names, and an entry for each."""
+        """Return the module's docstring, a table of its names, and an entry for each."""
         module = import_module(self.arguments[0])
-        names = self.chosen(module)
-        # a variable's docstring is what follows it in the source: autodoc finds it by itself
+        names = self.selected_names(module)
+        # autodoc reads a variable's docstring from the string below its definition
         if "no-text" in self.options:
             lines = [f".. py:module:: {module.__name__}", ""]
         else:
@@ -139,7 +139,7 @@ class ApiDirective(ReferenceDirective):
 
 
 class NamesDirective(ReferenceDirective):
-    """The public names of a module with a sentence each; without those in the option ``but``."""
+    """The public names of a module with one sentence each, except those in the option ``but``."""
 
     has_content = True
     option_spec: ClassVar = {"but": directives.unchanged}
@@ -154,20 +154,20 @@ class NamesDirective(ReferenceDirective):
         lines = [f"``{module.__name__}``: {subject}", ""]
         if not left_out:  # otherwise another page documents the module
             lines = [f".. py:module:: {module.__name__}", "", *lines]
-        for name in self.chosen(module):
+        for name in self.selected_names(module):
             if name not in left_out:
                 lines += [*_listed(module, name), ""]
-        found = self.parse(module, lines)
-        for part in found:
+        parsed = self.parse(module, lines)
+        for part in parsed:
             for entry in part.findall(addnodes.desc):
                 entry["classes"].append("pu-short")
             for prefix in list(part.findall(addnodes.desc_addname)):
                 prefix.parent.remove(prefix)
-        return found
+        return parsed
 
 
 class ProofsDirective(SphinxDirective):
-    """The machine-checked theorems beside the claims they prove."""
+    """The machine-checked theorems and the claims they prove."""
 
     def run(self) -> list[nodes.Node]:
         """Return them as raw HTML."""
@@ -179,7 +179,7 @@ class ProofsDirective(SphinxDirective):
 def _documented(module: ModuleType, member: str) -> list[str]:
     thing, full = getattr(module, member), f"{module.__name__}.{member}"
     if inspect.isclass(thing):
-        # the fields of a named tuple are told in its text
+        # a named tuple's docstring describes its fields
         members = [] if issubclass(thing, tuple) else ["   :members:"]
         values = (
             ["   :undoc-members:", "   :member-order: bysource"] if issubclass(thing, Enum) else []
@@ -188,7 +188,7 @@ def _documented(module: ModuleType, member: str) -> list[str]:
         return [f".. autoclass:: {full}", *members, *values, *bases]
     if callable(thing) and hasattr(thing, "__name__"):
         return [f".. autofunction:: {full}"]
-    # defaults in signatures are names: what a number is stands with the name
+    # signatures show defaults by name, so the entry of a number shows its value
     return [f".. autodata:: {full}"] + ([] if isinstance(thing, int | float) else ["   :no-value:"])
 
 
@@ -207,52 +207,54 @@ def _listed(module: ModuleType, name: str) -> list[str]:
     return [f".. py:{kind}:: {name}", *options, "", *(f"   {line}" for line in first)]
 
 
-def quiet_titles(
+def titles_to_rubrics(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Make rubrics of the titles in a module's text: they are no sections of the page."""
+    """Turn the titles in a module's docstring into rubrics, not sections of the page."""
     if what == "module":
         for i in range(len(lines) - 1, 0, -1):
             if lines[i] and set(lines[i]) == {"-"} and len(lines[i]) == len(lines[i - 1]):
                 lines[i - 1 : i + 1] = [f".. rubric:: {lines[i - 1]}", ""]
 
 
-def no_call(app: Sphinx, what: str, name: str, thing: Any, *given: Any) -> tuple[str, str] | None:
-    """Leave out the signature of an enumeration, which nobody calls."""
+def omit_enum_signature(
+    app: Sphinx, what: str, name: str, thing: Any, *given: Any
+) -> tuple[str, str] | None:
+    """Omit the signature of an enumeration; no code calls it."""
     return ("", "") if inspect.isclass(thing) and issubclass(thing, Enum) else None
 
 
-def read_whole(text: GoogleDocstring) -> tuple[str, list[str]]:
-    """Read a variable's text as it stands; napoleon takes what precedes a colon for its type."""
+def read_unparsed(text: GoogleDocstring) -> tuple[str, list[str]]:
+    """Return a variable's docstring unchanged; napoleon parses text before a colon as a type."""
     return "", type(text)(text._consume_to_end(), text._config).lines()
 
 
 def find_public(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, text: nodes.Node
 ) -> nodes.Node | None:
-    """Let a docstring of any module name what `pu_lib` offers without the prefix."""
+    """Resolve references to names exported by `pu_lib` that lack the prefix."""
     if node.get("refdomain") != "py" or node["reftarget"] not in pu_lib.__all__:
         return None
     target = f"pu_lib.{node['reftarget']}"
-    found: nodes.Node | None = env.get_domain("py").resolve_xref(
+    reference: nodes.Node | None = env.get_domain("py").resolve_xref(
         env, node["refdoc"], app.builder, "obj", target, node, text
     )
-    return found
+    return reference
 
 
 class _Analyser(block.CodeBlockAnalyser):
-    """The analyser of code cells, which takes it that every section has a title.
+    """The analyser of code cells, without its assumption that every section has a title.
 
-    The statements and proofs of the chapters are sections without one.
+    Statements and proofs in the chapters are sections without a title.
     """
 
     def visit_section(self, node: nodes.section) -> None:
-        """Enter a section."""
+        """Enter a section if it has a title."""
         if _has_title(node):
             super().visit_section(node)
 
     def depart_section(self, node: nodes.section) -> None:
-        """Leave a section."""
+        """Leave a section if it has a title."""
         if _has_title(node):
             super().depart_section(node)
 
@@ -266,11 +268,11 @@ BLOCK = re.compile(
     r'<div class="highlight">.*?</pre>\s*</div>\s*</div>',
     re.DOTALL,
 )
-"""A block of code in a page."""
+"""A code block in an HTML page."""
 
 
 def link_blocks(document: str, folder: str, *given: Any, **options: Any) -> None:
-    """Link the names in a page's code; read the code alone, for the whole page takes seconds."""
+    """Link the names in a page's code blocks; parsing the whole page would take seconds."""
     path = Path(folder) / f"{document}.html"
     page = path.read_text("utf-8")
     path.write_text("\n".join(BLOCK.findall(page)), "utf-8")
@@ -280,16 +282,16 @@ def link_blocks(document: str, folder: str, *given: Any, **options: Any) -> None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the directive and what it stands on."""
+    """Add the directives and the extensions they use."""
     for extension in ("sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"):
         app.setup_extension(extension)
     app.setup_extension("sphinx_codeautolink")
-    # the package hides its module of that name behind a string
+    # in the package, a string named `extension` hides the module
     linking = sys.modules["sphinx_codeautolink.extension"]
     linking.CodeBlockAnalyser, linking.link_html = _Analyser, link_blocks
-    GoogleDocstring._consume_inline_attribute = read_whole
-    app.connect("autodoc-process-docstring", quiet_titles)
-    app.connect("autodoc-process-signature", no_call)
+    GoogleDocstring._consume_inline_attribute = read_unparsed
+    app.connect("autodoc-process-docstring", titles_to_rubrics)
+    app.connect("autodoc-process-signature", omit_enum_signature)
     app.connect("missing-reference", find_public)
     app.add_directive("public", PublicDirective)
     app.add_directive("api", ApiDirective)

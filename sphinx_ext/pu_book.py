@@ -1,34 +1,34 @@
-"""What this book asks of Sphinx beyond Jupyter Book's settings.
+"""Changes to Sphinx's build that Jupyter Book's settings cannot express.
 
-Each function below is one such wish:
+Each function below makes one change:
 
-- `key_the_assets`: an edit of the style sheets and scripts writes every page again.
-- `forget_after_warnings`: a build that warned forgets its environment, so that the next one warns
-  again instead of passing.
-- `copy_assets`: the typefaces and the widgets' front end come from ``node_modules``; no page asks
-  another host for anything.
-- `mend_scripts`: the theme measures whatever might scroll, whenever anything changes, which
-  ``web/book.js`` does once a page stands, and where the width or the content has changed; a widget
-  that is not ready after two seconds is reported as lost, though here no kernel waits for it.
-- `drop_scripts`: Jupyter Book's live-code extension names a host in every page, and Sphinx has
-  each page typeset its formulas, which `pu_formulas` has done.
-- `let_one_page_hold_all`, `gather_widgets`: the PDF is printed from one page with all chapters.
-- `write_in_parallel`: pages are written on all processors.
-- `tidy_statements`: theorem boxes get index entries (the search finds "Theorem 5") and a title
-  that does not say "Theorem" twice.
-- `keep_index_entries`: a page that is not written again keeps its entries in the search.
-- `list_titles`: the index of statements lists them by chapter and title, not by label.
-- `number_by_chapter`: exercises are numbered by chapter, as the text refers to them.
-- `publish`: launch buttons, canonical and preview addresses follow from one setting, the
-  repository's public address in ``_config.yml``; while it is empty there are none.
-- `install_in_downloads`: a downloaded chapter installs the library first, if there is an address.
-- `keep_first_ids`: an identifier stands once on a page, as HTML requires.
-- `explain_terms`: a link to a glossary term carries the first sentence of its definition.
-- `offer_narrow_pictures`, `unpack_pictures`: figures have a second picture for narrow screens.
-- `mend_search`: excerpts in the search results leave formulas out, which would stand there as
-  LaTeX; a search for a name that all objects of JavaScript have, such as "constructor", ends.
-- `leave_all_behind`: the program ends as soon as the last page is written.
-- `LedgerDirective`: tables of `pu_lib.claims.tables` in Markdown pages.
+- `key_the_assets`: rewrite every page after an edit of a style sheet or script.
+- `forget_after_warnings`: delete the environment of a build with warnings, so that the next build
+  repeats the warnings instead of passing.
+- `copy_assets`: copy fonts and the widgets' front end from ``node_modules``; pages load nothing
+  from other hosts.
+- `mend_scripts`: stop the theme from measuring every scrollable box after every change
+  (``web/book.js`` measures after loading and when the width or the content changes), and remove
+  anywidget's deadline of two seconds, because no kernel waits for the widget here.
+- `drop_scripts`: remove the live-code extension of Jupyter Book, which adds another host's address
+  to every page, and Sphinx's MathJax, because `pu_formulas` typesets the formulas.
+- `share_html_handlers`, `add_all_widgets`: support one page with all chapters, for the PDF.
+- `write_in_parallel`: write pages on all processors.
+- `tidy_statements`: add index entries for theorem boxes (the search finds "Theorem 5"), and remove
+  the second "Theorem" from their titles.
+- `keep_index_entries`: keep the search entries of pages that are not rewritten.
+- `list_titles`: list statements in their index by chapter and title, not by label.
+- `number_by_chapter`: number exercises by chapter, as the text refers to them.
+- `publish`: derive launch buttons, canonical and preview addresses from the repository's public
+  address in ``_config.yml``; omit them if it is empty.
+- `install_in_downloads`: install the library in downloaded chapters, if there is an address.
+- `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
+- `explain_terms`: show the first sentence of a glossary definition on links to its term.
+- `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
+- `mend_search`: omit formulas from search excerpts, where they would show as LaTeX; fix searches
+  for properties of every JavaScript object, such as "constructor".
+- `skip_final_collection`: end the process as soon as the last page is written.
+- `LedgerDirective`: insert tables of `pu_lib.claims.tables` in Markdown pages.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ ASSETS = {
     "@fontsource-variable/source-serif-4/wght-italic.css": "serif/wght-italic.css",
     "@fontsource-variable/source-serif-4/files": "serif/files",
 }
-"""Files, folders and patterns of ``node_modules``, and where in ``_static/vendor`` they go."""
+"""Files, folders and patterns in ``node_modules``, with their targets in ``_static/vendor``."""
 
 MENDED = {
     "scripts/pydata-sphinx-theme.js": (
@@ -76,15 +76,15 @@ MENDED = {
     ),
     "vendor/anywidget.js": (re.compile(r"AbortSignal\.timeout\(2e3\)"), "options.signal"),
 }
-"""In scripts of others, what is replaced and by what: the boxes that the theme measures, and the
-deadline of a widget, by the end of the widget."""
+"""Pattern and replacement by third-party script: the theme measures no boxes, and loading a widget
+is aborted when the widget is removed, not after a timeout."""
 
 KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture", "definition")
-"""A title that begins with one of these says what its box is."""
+"""A title that begins with one of these words names the kind of its box."""
 
 
 def key_the_assets(app: Sphinx, config: Config) -> None:
-    """Keep written pages under a hash of their style sheets and scripts."""
+    """Store the hash of the style sheets and scripts; a change rewrites all pages."""
     config.pu_assets = digest("package-lock.json", "web", "sphinx_ext/typeset.cjs")
 
 
@@ -95,7 +95,7 @@ def forget_after_warnings(app: Sphinx, exception: Exception | None) -> None:
 
 
 def require_assets(app: Sphinx) -> None:
-    """Stop before the work if the browser assets are not there."""
+    """Raise an error before the build if browser assets are missing."""
     missing = [source for source in ASSETS if not any(MODULES.glob(source))]
     if missing:
         raise ExtensionError(
@@ -104,7 +104,7 @@ def require_assets(app: Sphinx) -> None:
 
 
 def copy_assets(app: Sphinx, exception: Exception | None) -> None:
-    """Copy the browser assets into the book."""
+    """Copy the browser assets into the book's ``_static/vendor``."""
     if exception is not None or app.builder.format != "html":
         return
     vendor = Path(app.outdir) / "_static" / "vendor"
@@ -121,19 +121,19 @@ def copy_assets(app: Sphinx, exception: Exception | None) -> None:
 
 
 def mend_scripts(app: Sphinx, exception: Exception | None) -> None:
-    """Let the theme measure nothing, and a widget take its time.
+    """Disable the theme's measuring of scrollable boxes and anywidget's timeout.
 
-    To measure, the theme would lay out section by section what the style sheet keeps for later, and
-    do so again after each change: a second and a half of the ledger's page.
+    Measuring forces the layout of every section that the style sheet defers, again after each
+    change. It takes 1.5 seconds on the ledger's page.
     """
-    for name, (found, better) in MENDED.items():
+    for name, (pattern, replacement) in MENDED.items():
         script = Path(app.outdir) / "_static" / name
         if exception is None and script.exists():
-            script.write_text(found.sub(better, script.read_text("utf-8")), "utf-8")
+            script.write_text(pattern.sub(replacement, script.read_text("utf-8")), "utf-8")
 
 
 def drop_scripts(app: Sphinx) -> None:
-    """Disconnect two extensions that Jupyter Book always loads."""
+    """Disconnect the handlers of two extensions that Jupyter Book always loads."""
     for event in app.events.listeners.values():
         event[:] = [
             listener
@@ -142,18 +142,18 @@ def drop_scripts(app: Sphinx) -> None:
         ]
 
 
-def let_one_page_hold_all(app: Sphinx) -> None:
-    """Teach the builder of the PDF's single page every node that the builder of pages knows.
+def share_html_handlers(app: Sphinx) -> None:
+    """Add the node handlers of ``html`` to those of ``singlehtml``, the builder for the PDF.
 
-    One extension declares nodes for ``singlehtml`` alone, after which Sphinx no longer looks at
-    those that the others declare for ``html``.
+    Sphinx falls back to the handlers of ``html`` only if no extension registers any for
+    ``singlehtml``, and one extension does.
     """
     handlers = app.registry.translation_handlers
     handlers["singlehtml"] = handlers.get("html", {}) | handlers.get("singlehtml", {})
 
 
-def gather_widgets(app: Sphinx, pagename: str, *context: Any) -> None:
-    """Give the PDF's single page the widgets of every chapter."""
+def add_all_widgets(app: Sphinx, pagename: str, *context: Any) -> None:
+    """Add the widgets of every chapter to the PDF's single page."""
     if app.builder.name == "singlehtml":
         for docname in sorted(app.env.found_docs - {pagename}):
             for path, options in NbMetadataCollector.get_js_files(app.env, docname).values():
@@ -161,12 +161,12 @@ def gather_widgets(app: Sphinx, pagename: str, *context: Any) -> None:
 
 
 def write_in_parallel(app: Sphinx, env: BuildEnvironment) -> None:
-    """Write on all processors, now that the pages are read: the ledger is read by one process."""
-    app.parallel = 1 + (os.cpu_count() or 1)  # Sphinx keeps one for what it prepares
+    """Write pages on all processors; reading them, with the ledger, uses one process."""
+    app.parallel = 1 + (os.cpu_count() or 1)  # Sphinx uses one process to prepare pages
 
 
 def tidy_statements(app: Sphinx, document: nodes.document) -> None:
-    """Index every theorem-like box under its title and free its title of repetition."""
+    """Index every theorem-like box by its title and remove repetition from the title."""
     docname = app.env.docname
     for node in list(document.findall(_is_statement)):
         title = next(iter(node.findall(nodes.title)), None)
@@ -181,7 +181,7 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         node.parent.insert(
             node.parent.index(node), addnodes.index(entries=entries, docname=docname)
         )
-        # the domain has gathered the page's entries before; the general index prints what it knows
+        # the index domain collected this page's entries earlier, so add the new ones
         app.env.get_domain("index").entries.setdefault(docname, []).extend(entries)
         if name.split()[0].lower() in KINDS:
             _unwrap(title)
@@ -196,13 +196,13 @@ def _titles(env: BuildEnvironment) -> dict[str, str]:
 
 
 def list_titles(index: ProofIndex, docnames: Any = None) -> tuple[list[tuple[str, Any]], bool]:
-    """List the statements by chapter and title, where `sphinx_proof` lists labels."""
+    """List the statements by chapter and title; `sphinx_proof` lists labels."""
     env = index.domain.env
     chapters: dict[str, list[tuple[Any, ...]]] = {}
-    for label, found in getattr(env, "proof_list", {}).items():
-        title = _titles(env).get(label, found["realtype"].title())
-        row = (title, 0, found["docname"], label, "", "", "")
-        chapters.setdefault(found["docname"], []).append(row)
+    for label, proof in getattr(env, "proof_list", {}).items():
+        title = _titles(env).get(label, proof["realtype"].title())
+        row = (title, 0, proof["docname"], label, "", "", "")
+        chapters.setdefault(proof["docname"], []).append(row)
     order = [page for pages in env.toctree_includes.values() for page in pages]
     known = sorted(chapters, key=lambda page: order.index(page) if page in order else len(order))
     return [(env.titles[page].astext(), chapters[page]) for page in known], True
@@ -213,7 +213,7 @@ def _is_statement(node: nodes.Node) -> bool:
 
 
 def _unwrap(title: nodes.title) -> None:
-    """Take the parentheses off a title whose words say already what it is."""
+    """Remove the parentheses around a title that names the kind of its box."""
     texts = list(title.findall(nodes.Text))
     first, last = texts[0], texts[-1]
     if first is last:
@@ -224,27 +224,27 @@ def _unwrap(title: nodes.title) -> None:
 
 
 def keep_index_entries(app: Sphinx) -> list[Any]:
-    """Fill up the search index from the one on disk, which is about to be replaced.
+    """Copy index entries of pages that are not rewritten from the search index on disk.
 
-    For pages that are not written again Sphinx takes words and titles from there, and forgets
-    the entries of the index, by which the search finds a theorem by its number.
+    For these pages Sphinx copies words and titles only. Without index entries, the search cannot
+    find a theorem by its number.
     """
     indexer = getattr(app.builder, "indexer", None)
     written = Path(app.outdir) / "searchindex.js"
     if indexer is not None and written.exists():
         fresh = set(indexer._index_entries)
-        found = js_index.loads(written.read_text("utf-8"))
-        for entry, places in found["indexentries"].items():
+        stored = js_index.loads(written.read_text("utf-8"))
+        for entry, places in stored["indexentries"].items():
             for page, target, is_main in places:
-                name = found["docnames"][page]
+                name = stored["docnames"][page]
                 if name in indexer._titles and name not in fresh:
-                    kept = indexer._index_entries.setdefault(name, [])
-                    kept.append((entry, target, "main" if is_main else ""))
+                    entries = indexer._index_entries.setdefault(name, [])
+                    entries.append((entry, target, "main" if is_main else ""))
     return []
 
 
 def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Let the exercises of each chapter count from one; Sphinx counts through the book."""
+    """Restart the numbering of exercises in each chapter, unlike Sphinx."""
     for kinds in env.toc_fignumbers.values():
         for count, label in enumerate(kinds.get("exercise", {}), start=1):
             kinds["exercise"][label] = (count,)
@@ -252,7 +252,7 @@ def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def publish(app: Sphinx, config: Config) -> None:
-    """Derive every public address from the repository's, or leave them all out."""
+    """Derive every public address from the repository's, or remove them all if it is empty."""
     options = config.html_theme_options
     repository = (options.get("repository_url") or "").rstrip("/")
     if not repository:
@@ -268,9 +268,9 @@ def publish(app: Sphinx, config: Config) -> None:
 
 
 def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Put a cell that installs the library before each notebook that a page offers.
+    """Insert a first cell that installs the library in each downloadable notebook.
 
-    Without the repository's public address there is nothing to install from.
+    Without the repository's public address there is no source to install from.
     """
     repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
     if exception is None and repository:
@@ -284,7 +284,7 @@ def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
 def preview(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Add what other sites show when a page is shared; Colab opens the branch that installs us."""
+    """Add preview tags for shared links; open the branch that installs the library in Colab."""
     title = re.sub(r"<[^>]*>", "", str(context.get("title", ""))) or app.config.html_title
     base = app.config.html_baseurl
     image = f"{base}_static/social.png" if base else context["pathto"]("_static/social.png", 1)
@@ -307,7 +307,7 @@ def preview(
 
 
 def explain_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give links to glossary terms the first sentence of the definition, shown on hover."""
+    """Set the title of links to glossary terms to the definition's first sentence."""
     for reference in doctree.findall(nodes.reference):
         target = reference.get("refuri", "") or "#" + reference.get("refid", "")
         term = target.partition("#term-")[2]
@@ -318,7 +318,7 @@ def explain_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def _definitions(env: BuildEnvironment) -> dict[str, str]:
-    """Return the first sentence of every glossary definition by the identifier of its term."""
+    """Return the first sentence of each glossary definition by the identifier of its term."""
     if not hasattr(env, "pu_definitions"):
         env.pu_definitions = {
             identifier: item.next_node(nodes.definition).astext().split(". ")[0].rstrip(".") + "."
@@ -331,8 +331,8 @@ def _definitions(env: BuildEnvironment) -> dict[str, str]:
     return env.pu_definitions
 
 
-def forget_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    """Read the definitions anew once the glossary changed."""
+def clear_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """Clear the cached definitions if the glossary has changed."""
     if docname.endswith("glossary") and hasattr(env, "pu_definitions"):
         del env.pu_definitions
 
@@ -357,7 +357,7 @@ document.addEventListener("DOMContentLoaded", () => {
 def mend_search(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Let the search page show no LaTeX in excerpts and find no words that no page has."""
+    """Remove LaTeX from search excerpts and inherited properties from the word index."""
     if pagename == "search":
         app.add_js_file(None, body=SEARCH)
 
@@ -368,17 +368,17 @@ IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')
 def keep_first_ids(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Remove identifiers that an earlier element of the page has; links lead to the first.
+    """Keep only the first occurrence of each identifier on a page; links lead to the first.
 
-    The extensions for theorems and exercises put one on the box and again on its title, and the
-    same one into every box.
+    The extensions for theorems and exercises repeat a box's identifier on its title and use one
+    identifier in every box.
     """
     seen: set[str] = set()
 
-    def first(found: re.Match[str]) -> str:
-        new = found[2] not in seen
-        seen.add(found[2])
-        return found[0] if new else found[1]
+    def first(match: re.Match[str]) -> str:
+        new = match[2] not in seen
+        seen.add(match[2])
+        return match[0] if new else match[1]
 
     if "body" in context:
         context["body"] = IDENTIFIER.sub(first, context["body"])
@@ -390,24 +390,24 @@ PICTURE = re.compile(r'<img\b[^>]*?\bsrc="([^"]*?_images/([^"/]+))\.png"[^>]*>')
 def offer_narrow_pictures(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Let narrow screens take the picture that a figure has brought for them."""
+    """Use the embedded second image of a figure on narrow screens."""
     from pu_lib.show.narrow import unpack
 
     places = {name: path for path, (_, name) in app.env.images.items()}
 
-    def both(found: re.Match[str]) -> str:
-        path = Path(app.srcdir) / places.get(f"{found[2]}.png", "")
+    def both(match: re.Match[str]) -> str:
+        path = Path(app.srcdir) / places.get(f"{match[2]}.png", "")
         if not path.is_file() or unpack(path.read_bytes())[1] is None:
-            return found[0]
-        narrow = f'<source media="screen and (max-width: 36rem)" srcset="{found[1]}-narrow.png">'
-        return f"<picture>{narrow}{found[0]}</picture>"
+            return match[0]
+        narrow = f'<source media="screen and (max-width: 36rem)" srcset="{match[1]}-narrow.png">'
+        return f"<picture>{narrow}{match[0]}</picture>"
 
     if "body" in context:
         context["body"] = PICTURE.sub(both, context["body"])
 
 
 def unpack_pictures(app: Sphinx, exception: Exception | None) -> None:
-    """Write the pictures for narrow screens beside those that brought them."""
+    """Write the embedded images for narrow screens to files beside the originals."""
     from pu_lib.show.narrow import unpack
 
     if exception is not None or app.builder.format != "html":
@@ -419,13 +419,13 @@ def unpack_pictures(app: Sphinx, exception: Exception | None) -> None:
             path.with_name(f"{path.stem}-narrow.png").write_bytes(narrow)
 
 
-def leave_all_behind(app: Sphinx, exception: Exception | None) -> None:
-    """Let the program end without a last look for garbage, which takes seconds."""
+def skip_final_collection(app: Sphinx, exception: Exception | None) -> None:
+    """Skip the final garbage collection, which takes seconds."""
     gc.freeze()
 
 
 class LedgerDirective(SphinxDirective):
-    """A table of `pu_lib.claims.tables` by the name of its function: ``summary``, for instance."""
+    """A table of `pu_lib.claims.tables` by the name of its function, such as ``summary``."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -451,9 +451,9 @@ class LedgerDirective(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect everything."""
-    # Pages are trees of millions of small objects. To look for garbage among them takes a fifth of
-    # a build; never to look takes 1.2 GB instead of 0.6.
+    """Connect the handlers and add the directive, scripts and style sheets."""
+    # Pages are trees of millions of small objects. Garbage collection takes a fifth of the build
+    # time; without it the build needs 1.2 GB of memory instead of 0.6 GB.
     gc.disable()
     ProofIndex.generate = list_titles
     ProofIndex.localname = "Statements by chapter"
@@ -463,14 +463,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", publish, priority=900)
     app.connect("builder-inited", require_assets)
     app.connect("builder-inited", drop_scripts, priority=1)
-    app.connect("builder-inited", let_one_page_hold_all)
+    app.connect("builder-inited", share_html_handlers)
     app.connect("env-check-consistency", write_in_parallel)
-    app.connect("env-purge-doc", forget_definitions)
+    app.connect("env-purge-doc", clear_definitions)
     app.connect("env-get-updated", number_by_chapter, priority=900)
     app.connect("doctree-read", tidy_statements)
     app.connect("doctree-resolved", explain_terms)
     app.connect("html-collect-pages", keep_index_entries)
-    app.connect("html-page-context", gather_widgets)
+    app.connect("html-page-context", add_all_widgets)
     app.connect("html-page-context", mend_search)
     app.connect("html-page-context", keep_first_ids)
     app.connect("html-page-context", offer_narrow_pictures)
@@ -480,7 +480,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", install_in_downloads)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
-    app.connect("build-finished", leave_all_behind, priority=950)
+    app.connect("build-finished", skip_final_collection, priority=950)
     app.add_js_file("early.js", priority=1)
     app.add_js_file("book.js", loading_method="defer")
     for sheet in ("vendor/serif/wght.css", "vendor/serif/wght-italic.css", "book.css"):

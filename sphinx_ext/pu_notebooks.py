@@ -1,13 +1,13 @@
-"""The notebooks of the book, each executed once for the same sources.
+"""Execute each notebook of the book once for the same sources.
 
-Jupyter Book takes what a notebook puts out from a cache, and executes one after another the
-notebooks that it does not find there. Here these are executed while it reads the other pages, as
-many at a time as there are processors; and in the tests nbmake keeps in the same cache what it
-has executed (`tests/conftest.py`). So ``make test`` and ``make book`` execute a notebook once,
-whichever of them comes first and even if both run at a time.
+Jupyter Book reads the outputs of notebooks from a cache and executes missing ones sequentially.
+This extension executes the missing notebooks in parallel, one per processor, while Jupyter Book
+reads the other pages. In the tests, nbmake stores its outputs in the same cache
+(`tests/conftest.py`), so ``make test`` and ``make book`` together execute a notebook once, in
+either order or at the same time.
 
-The cache stands under a hash of the library and of the pinned requirements: an edit of either
-executes every notebook again. Within it a notebook is known by its code.
+The cache is keyed by a hash of the library and the pinned requirements: an edit of either executes
+every notebook again. Within the cache, a notebook is keyed by its code.
 """
 
 from __future__ import annotations
@@ -43,100 +43,100 @@ WIDGETS = "application/vnd.jupyter.widget-state+json"
 ROUNDING = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "PU_LIB_ROUNDING")
 """Variables that change the last digits of results."""
 LONGEST_WAIT = 3600.0
-"""Seconds after which to give up waiting for another process that executes a notebook."""
+"""Timeout in seconds when waiting for another process that executes a notebook."""
 
 LOGGER = logging.getLogger(__name__)
 
 
 def digest(*names: str) -> str:
-    """Return a hash of files and folders of the repository."""
-    found = hashlib.sha256()
+    """Return a hash of files and folders in the repository."""
+    result = hashlib.sha256()
     for path in sorted(file for name in names for file in [ROOT / name, *(ROOT / name).rglob("*")]):
         if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb":
-            found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+            result.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return result.hexdigest()[:16]
 
 
 def current() -> Path:
-    """Return the folder of notebooks executed with these sources, requirements and settings."""
+    """Return the cache folder for the current sources, requirements and settings."""
     settings = "".join(f"-{os.environ[name]}" for name in ROUNDING if os.environ.get(name))
     return CACHES / (digest("requirements.txt", "pu_lib") + re.sub(r"\W+", "-", settings))
 
 
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """Keep other threads and processes out; a process that ends, however it ends, lets them in."""
+    """Hold an exclusive lock among threads and processes; the end of a process releases it."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(lock, timeout=LONGEST_WAIT, isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
         yield
 
 
-def settled(executed: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """Return an executed notebook without what differs from one execution to the next.
+def normalized(executed: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """Return an executed notebook without content that differs between executions.
 
     Parameters
     ----------
     executed : NotebookNode
         The notebook with its outputs.
     name : str
-        What it is called; its widgets, whose names are drawn at random, are numbered below it, and
-        so are styled tables.
+        The name from which numbered identifiers of widgets are derived; their original ones are
+        random.
 
     Returns
     -------
     NotebookNode
-        The notebook with settled names of widgets and tables, without addresses in memory and
-        nbmake's times.
+        The notebook with reproducible identifiers of widgets and tables, without memory addresses
+        and nbmake's times.
     """
     for cell in executed.cells:
         cell.metadata.pop("execution", None)
     widgets = executed.metadata.get("widgets", {}).get(WIDGETS, {}).get("state", {})
     names = {
-        drawn: hashlib.sha256(f"{name} {count}".encode()).hexdigest()[:32]
-        for count, drawn in enumerate(widgets)
+        original: hashlib.sha256(f"{name} {count}".encode()).hexdigest()[:32]
+        for count, original in enumerate(widgets)
     }
     text = re.sub(
-        r"[0-9a-f]{32}", lambda found: names.get(found[0], found[0]), nbformat.writes(executed)
+        r"[0-9a-f]{32}", lambda match: names.get(match[0], match[0]), nbformat.writes(executed)
     )
-    tables: dict[str, str] = {}  # those that pandas has styled
+    tables: dict[str, str] = {}  # identifiers of pandas' styled tables
     text = re.sub(
         r"\bT_[0-9a-f]{5}(?=[_\W])",
-        lambda found: tables.setdefault(found[0], f"T_{len(tables)}"),
+        lambda match: tables.setdefault(match[0], f"T_{len(tables)}"),
         text,
     )
     return nbformat.reads(re.sub(r" at 0x[0-9a-f]+", "", text), 4)
 
 
 class Execution:
-    """The execution of one notebook, entered by one process at a time.
+    """The execution of one notebook, locked while its context is active.
 
     Parameters
     ----------
     path : Path
-        Where the notebook stands.
+        The path of the notebook.
     notebook : NotebookNode
         The notebook.
     folder : Path
-        The folder of the cache, `current()`.
+        The cache folder, `current()`.
     """
 
     def __init__(self, path: Path, notebook: nbformat.NotebookNode, folder: Path) -> None:
         self.path, self.notebook, self.folder = path, notebook, folder
 
     def __enter__(self) -> Execution:
-        """Wait until no other process executes the notebook."""
+        """Acquire the lock of the notebook, which waits for other processes."""
         self._lock = alone(self.folder / "locks" / self.path.stem)
         self._lock.__enter__()
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        """Let other processes in."""
+        """Release the lock."""
         self._lock.__exit__(*raised)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the cache has what the notebook puts out."""
+        """Whether the cache has the notebook's outputs."""
         with alone(self.folder / "locks" / "cache"):
             try:
                 get_cache(str(self.folder)).match_cache_notebook(self.notebook)
@@ -145,8 +145,8 @@ class Execution:
         return True
 
     def keep(self, executed: nbformat.NotebookNode, seconds: float) -> None:
-        """Put the executed notebook into the cache, unless a source has changed meanwhile."""
-        executed = settled(executed, self.path.stem)
+        """Store the executed notebook in the cache, unless a source has changed since."""
+        executed = normalized(executed, self.path.stem)
         if current() == self.folder:
             bundle = CacheBundleIn(
                 executed, str(self.path), data={"execution_seconds": round(seconds, 2)}
@@ -159,7 +159,7 @@ class Execution:
 
 
 def kept(path: Path) -> list[nbformat.NotebookNode]:
-    """Return the cells of a notebook with what they put out, none if the cache has them not."""
+    """Return the cells of a notebook with their outputs, or an empty list if not cached."""
     folder = current()
     with alone(folder / "locks" / "cache"):
         try:
@@ -170,7 +170,7 @@ def kept(path: Path) -> list[nbformat.NotebookNode]:
 
 
 def expected(path: Path) -> float:
-    """Return how long a notebook took when it was executed last, else a guess from its size."""
+    """Return the duration of a notebook's last execution, or a guess from its size."""
     try:
         return float((TIMES / path.stem).read_text())
     except (OSError, ValueError):
@@ -178,34 +178,34 @@ def expected(path: Path) -> float:
 
 
 def execute(execution: Execution, timeout: int) -> tuple[float, str]:
-    """Execute a notebook that is not in the cache, and keep it there.
+    """Execute a notebook and cache it, unless it is cached already.
 
     Parameters
     ----------
     execution : Execution
-        What is to be executed.
+        The notebook and its cache.
     timeout : int
-        The longest that one cell may take, in seconds.
+        The time limit of one cell, in seconds.
 
     Returns
     -------
     float
-        Seconds; 0 where the cache had it, perhaps from another process that came first.
+        Seconds; 0 if it was cached, perhaps by a process that held the lock before.
     str
-        The traceback of a notebook that fails, else empty.
+        The traceback if the notebook fails, else empty.
     """
-    with execution, TemporaryDirectory() as place:
+    with execution, TemporaryDirectory() as folder:
         if execution.is_kept:
             return 0.0, ""
         notebook = deepcopy(execution.notebook)
-        result = single_nb_execution(notebook, cwd=place, timeout=timeout, allow_errors=False)
+        result = single_nb_execution(notebook, cwd=folder, timeout=timeout, allow_errors=False)
         if result.err is None:
             execution.keep(notebook, result.time)
         return result.time, result.exc_string or ""
 
 
 def notebooks(env: BuildEnvironment, docnames: Iterable[str]) -> Iterator[Execution]:
-    """Yield the notebooks among pages, whether they are kept as JSON or as text."""
+    """Yield the notebooks among pages, stored as JSON or as text."""
     for path in (Path(env.doc2path(name)) for name in docnames):
         text = path.read_text("utf-8")
         reader = create_nb_reader(str(path), env.myst_config, env.mystnb_config, text)
@@ -214,14 +214,14 @@ def notebooks(env: BuildEnvironment, docnames: Iterable[str]) -> Iterator[Execut
 
 
 class Executions:
-    """Executes the notebooks among the pages to be read, while Sphinx reads the other pages."""
+    """Executes the notebooks to be read while Sphinx reads the other pages."""
 
     def __init__(self) -> None:
         self.running: dict[Future[tuple[float, str]], Execution] = {}
         self.due: set[str] = set()
 
     def begin(self, app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-        """Start the longest first, and have the other pages read before the notebooks."""
+        """Start executions, the longest first, and move the notebooks behind the other pages."""
         due = [execution for execution in notebooks(env, docnames) if not execution.is_kept]
         if not due:
             return
@@ -235,7 +235,7 @@ class Executions:
         docnames.sort(key=lambda name: name in self.due)
 
     def wait(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-        """Wait for all of them before the first one is read, and say how each ended."""
+        """Wait for all executions before the first notebook is read, and log how each ended."""
         if docname not in self.due:
             return
         self.due = set()
@@ -248,17 +248,17 @@ class Executions:
             if traceback:
                 failed[path] = traceback
         if failed:
-            told = "\n".join(f"{path} failed:\n{text}" for path, text in failed.items())
-            raise ExtensionError(told)
+            message = "\n".join(f"{path} failed:\n{text}" for path, text in failed.items())
+            raise ExtensionError(message)
 
     def end(self, app: Sphinx, exception: Exception | None) -> None:
-        """Do not begin another one where the build has failed on one of the other pages."""
+        """Cancel pending executions, which remain if another page failed the build."""
         for each in self.running:
             each.cancel()
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
-    """Point Jupyter Book to the cache of the sources as they are, and drop those of others."""
+    """Set the cache for the current sources and delete the caches of other sources."""
     folder = current()
     for stale in CACHES.glob("*"):
         if stale not in (folder, TIMES):
@@ -267,7 +267,7 @@ def choose_cache(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Execute before the first notebook is read."""
+    """Connect the cache and the executions."""
     executions = Executions()
     app.connect("config-inited", choose_cache)
     app.connect("env-before-read-docs", executions.begin)

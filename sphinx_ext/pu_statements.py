@@ -1,9 +1,9 @@
-r"""The role ``formula``: a formula with the bounds that the checks evaluate.
+r"""The role ``formula``: inline formulas with the bounds that the checks evaluate.
 
 ``{formula}`n'\ge<<decaying_pg_bound>>` `` prints the LaTeX of the function `decaying_pg_bound` in
-the ``quantities.py`` of the page's chapter, so that a theorem and its check cannot differ. The
-notation is that of ``claims.toml``: ``<<name: argument=LaTeX, ...>>``. A page names a function of
-another chapter with the chapter's folder, as in ``<<unlearning.decaying_pg_bound>>``.
+the ``quantities.py`` of the page's chapter, so a theorem and its check cannot differ. The
+notation is that of ``claims.toml``: ``<<name: argument=LaTeX, ...>>``. A function of
+another chapter takes the chapter's folder as a prefix: ``<<unlearning.decaying_pg_bound>>``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHAPTER = re.compile(r"<<(\w+)\.")
 
 
 def formulas_for(page: str, text: str) -> dict[str, Formula]:
-    """Return the formulas of a page's chapter and of the chapters that a text names."""
+    """Return the formulas of a page's chapter and of the chapters named in a text."""
     folders = {folder_of(chapter): chapter for chapter in chapters()}
     formulas = formulas_of(page) if page in chapters() else {}
     for folder in CHAPTER.findall(text):
@@ -36,10 +36,10 @@ def formulas_for(page: str, text: str) -> dict[str, Formula]:
 
 
 class FormulaRole(SphinxRole):
-    """An inline formula, or an error of the build if it names an unknown function."""
+    """An inline formula; an unknown function is a build error."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the nodes of the formula and of the error."""
+        """Return the formula, or the error and its message."""
         page = self.env.docname.rpartition("/")[2]
         try:
             latex = insert_formulas(self.text, formulas_for(page, self.text))
