@@ -7,7 +7,7 @@ BIN := $(ENV)/bin
 # Use the system's Node, or the one that requirements-node.txt installs into the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Write .pyc files even if the system disables them: each notebook's kernel imports all modules.
+# Write .pyc files even if the environment disables them: each notebook's kernel imports all modules.
 export PYTHONDONTWRITEBYTECODE :=
 
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python

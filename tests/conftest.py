@@ -1,10 +1,10 @@
-"""Fixtures shared by several tests, and the order of the tests.
+"""Shared fixtures and the order of the tests.
 
 - `--rounding SEED`: disturb the last digits that depend on the processor (`rounding`).
-- `KeptRun`: nbmake and the book's build share executed notebooks.
-- The order of the tests and their distribution over processes.
+- `KeptRun`: share executed notebooks between nbmake and the book's build.
+- Hooks for the order of the tests and their distribution over processes.
 - `book`: the book, built once.
-- `browser`: a browser for the pages and for the live figures.
+- `browser`: a browser for the pages and live figures.
 - `node`, `live`: the live figures' module in Node.
 """
 
@@ -33,8 +33,8 @@ from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-# Compiling makes hundreds of thousands of objects; to look for garbage after every 700, as is the
-# default, takes up to an eighth of the time of a file of tests.
+# Compilation allocates hundreds of thousands of objects. Garbage collection after every 700, the
+# default, takes up to an eighth of the time of a test file.
 gc.set_threshold(20_000, 50, 100)
 
 # No deadline: the first example of a test may import or compile.
@@ -44,7 +44,7 @@ settings.load_profile("quick")
 ROOT = Path(__file__).parent.parent
 
 ROUNDING = "PU_LIB_ROUNDING"
-"""The variable that passes the option to processes of the tests."""
+"""The environment variable that passes the option to worker processes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,10 +67,10 @@ BUILD = f"{PAGES}::test_book_builds"
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the notebooks first, then the build that needs them, and last the pages it makes.
+    """Run the notebooks first, then the build that needs them, and last the tests of its pages.
 
-    Of the notebooks the longest comes first, of the files that with most tests. The pages are
-    visited one by one by whichever process is free, so that all processes end together.
+    The longest notebooks and the files with the most tests run first. Each page is a separate item
+    for any idle process, so that all processes end at about the same time.
     """
     tests = Counter(item.path for item in items)
 
@@ -111,7 +111,7 @@ class KeptRun(NotebookRun):
 
     def execute(self) -> NotebookResult:
         """Execute the notebook unless a result for the same sources is stored."""
-        from pu_notebooks import Execution, current  # Sphinx: no other test pays for its import
+        from pu_notebooks import Execution, current  # imports Sphinx, which is slow
 
         notebook = nbformat.read(self.filename, 4)
         execution = Execution(self.filename, notebook, current())
@@ -130,7 +130,7 @@ class KeptRun(NotebookRun):
 
     @staticmethod
     def _with_rounding(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-        """Return the notebook, with a first cell that disturbs its kernel under `--rounding`."""
+        """Return the notebook; with `--rounding`, add a first cell that disturbs its kernel."""
         changed = deepcopy(notebook)
         if seed := os.environ.get(ROUNDING):
             path = f"import sys; sys.path.append({str(Path(__file__).parent)!r})"
@@ -204,7 +204,7 @@ for await (const cases of createInterface({ input: process.stdin })) {
 @pytest.fixture(scope="session")
 def book(testrun_uid: str) -> Path:
     """Build the book once per test run, in the first process that needs it."""
-    from pu_notebooks import alone  # Sphinx: no other test pays for its import
+    from pu_notebooks import alone  # imports Sphinx, which is slow
 
     result = ROOT / "_build" / "tested.txt"
     with alone(ROOT / "_build" / "tested.lock"):
@@ -216,7 +216,7 @@ def book(testrun_uid: str) -> Path:
 
 
 def build() -> str:
-    """Build the book; return nothing, or what went wrong."""
+    """Build the book and return the errors, or an empty string if there are none."""
     program = Path(sys.executable).parent / "jupyter-book"
     command = [str(program), "build", str(ROOT), "-W", "-n", "--keep-going"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -226,11 +226,11 @@ def build() -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Return the browser of this process: playwright allows only one per process."""
+    """Return the browser of this process; playwright allows only one per process."""
     program = chromium()
     if program is None and "CI" not in os.environ:
-        pytest.skip("there is no Chromium; install it, or name it in the variable CHROMIUM")
-    assert program, "there is no Chromium, and in continuous integration the pages are not skipped"
+        pytest.skip("Chromium not found: install it or set the variable CHROMIUM to its path")
+    assert program, "Chromium not found: continuous integration must not skip the pages"
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield started
@@ -239,7 +239,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def node() -> str | None:
-    """Return Node, as the book's build finds it."""
+    """Return the path of Node used by the book's build, or None."""
     return pu_formulas.node()
 
 
@@ -249,7 +249,7 @@ def live(
 ) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
     """Call functions of the live figures' module: [[name, *arguments], ...] -> results.
 
-    An error in JavaScript fails the test that makes the call, and no other, even if Node stops.
+    An error in JavaScript fails only the test that makes the call, even if Node stops.
     """
     if node is None:
         pytest.skip("no node on the path")

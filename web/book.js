@@ -1,12 +1,12 @@
-// What the pages need beyond the theme, above all wide content that can be scrolled by keyboard.
+// Additions to the theme's scripts, mainly scrolling of wide content by keyboard.
 (() => {
-  // The contents' toggles show an arrow only.
+  // The toggles in the table of contents show only an arrow, so they need a label.
   document.querySelectorAll("summary:has(> .toctree-toggle)").forEach((toggle) => {
     toggle.setAttribute("aria-label", "Pages below this one");
   });
 
-  // A formula wider than its text gets a line of its own, which scrolls as displayed ones do. All are
-  // measured before the first is changed: else the page would be laid out anew for each.
+  // Put an inline formula wider than its paragraph on a line that scrolls, like display math.
+  // Measure all formulas before changing any, to avoid a new layout for each.
   const unfold = () => {
     const formulas = [...document.querySelectorAll("mjx-container:not([display])")];
     const long = formulas.map((formula) => {
@@ -14,11 +14,11 @@
       const text = formula.closest("p, li, dd, td, th");
       return Boolean(text?.matches("p, li, dd")) && width > text.clientWidth;
     });
-    // without a second value it would go to and fro
+    // toggle needs the second argument, or repeated calls would alternate
     formulas.forEach((formula, index) => formula.classList.toggle("pu-long", long[index]));
   };
 
-  // Whatever scrolls sideways can be reached by the keyboard.
+  // Make elements that scroll horizontally reachable by keyboard.
   const scrollers = "mjx-container:is([display], .pu-long), div.math, table, pre, .cell_output, .verdict";
   const reach = () => {
     const boxes = [...document.querySelectorAll(scrollers)];
@@ -32,12 +32,12 @@
     });
   };
 
-  // Printed tables: several lines with gaps inside.
+  // Mark printed tables: several lines with gaps inside.
   document.querySelectorAll(".cell_output pre").forEach((text) => {
     text.classList.toggle("pu-columns", text.textContent.match(/\S {2,}\S.*\n/g)?.length > 2);
   });
 
-  // The bibliography is a list whose items carry a role that is no longer in use.
+  // The items of the bibliography have a deprecated role.
   document.querySelectorAll("[role=doc-biblioentry]").forEach((entry) => (entry.role = "listitem"));
 
   const arrange = () => {
@@ -51,7 +51,7 @@
       pending = setTimeout(action, 60);
     };
   };
-  // The element that the address names, if any. A percent sign that encodes nothing is an error.
+  // Return the element of the address's fragment, or null. An invalid percent encoding throws.
   const named = () => {
     const name = location.hash.slice(1);
     try {
@@ -60,9 +60,9 @@
       return document.getElementById(name);
     }
   };
-  // The style sheet lets a long page show before all of it is laid out. Once there is time, the rest
-  // follows, and what the address names is where it will stay. To measure earlier would lay out
-  // section by section what then is laid out as a whole.
+  // The style sheet defers the layout of sections off screen. Lay out the whole page when the
+  // browser is idle, then scroll to the address's target, which no longer moves. Measuring earlier
+  // would force a layout for each section.
   const settle = () => {
     document.documentElement.classList.add("pu-settled");
     arrange();
@@ -79,5 +79,5 @@
   });
   window.addEventListener("beforeprint", () => document.documentElement.classList.add("pu-settled"));
   window.addEventListener("resize", later(arrange));
-  window.addEventListener("click", later(arrange)); // may have opened what was folded
+  window.addEventListener("click", later(arrange)); // a click may open a fold
 })();

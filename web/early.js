@@ -1,10 +1,10 @@
-// Before anything else runs: settle what other scripts would disturb.
+// Runs before all other scripts.
 
-// Font Awesome would look for icons in every change of a live figure, which has none.
+// Stop Font Awesome from searching every change of a live figure for icons. There are none.
 window.FontAwesomeConfig = { observeMutations: false };
 
-// A reader may forbid scripts to store anything, which then throws, and stops the theme half-way. What
-// it stores is then kept until the page is left.
+// If the browser blocks localStorage, access throws and stops the theme's script. Replace it with a
+// store in memory.
 try {
   localStorage.setItem("pu", "1");
   localStorage.removeItem("pu");
@@ -15,10 +15,10 @@ try {
   Object.defineProperty(window, "localStorage", { value: { setItem, getItem } });
 }
 
-// The typefaces of formulas are sent for before the first of them is met, so that it does not move.
+// Load the fonts of formulas early, so that formulas do not move when the fonts arrive.
 ["MJXTEX", "MJXTEX-I"].forEach((family) => document.fonts.load(`1em ${family}`));
 
-// A page opened from disk may not fetch its neighbours, so that search shows no excerpts there.
+// A page opened from disk cannot fetch other pages, so the search shows no excerpts.
 if (location.protocol === "file:") {
   document.addEventListener("DOMContentLoaded", () => {
     if (typeof DOCUMENTATION_OPTIONS === "object") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

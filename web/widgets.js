@@ -1,6 +1,6 @@
-// Runs between require.js and the widgets' front end: where anywidget and the icons' typeface are,
-// so that neither is looked for elsewhere. (The front end looks for its typeface beside the files
-// its own modules would come from.)
+// Runs between require.js and the widgets' front end. Sets the paths of anywidget and the icon
+// font, so that neither is loaded from another host. (The front end loads its font from the folder
+// of its own modules.)
 (() => {
   const vendor = new URL("vendor/", document.currentScript.src).href;
   const own = ["base", "base7", "controls", "controls7", "html-manager", "html-manager/dist/libembed-amd"];
