@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import bench, c_reference
-from pu_lib.__main__ import main
 from pu_lib.experiments import speeds
 from pu_lib.experiments.sweep import compiled_updates
 from pu_lib.updates import make_update
@@ -68,10 +67,3 @@ def test_speed_record_round_trips(tmp_path):
     with pytest.raises(ValueError, match="needs the C loop"):
         bench.record([timing, replace(timing, c=math.nan)], 1, path)
     assert speeds.recorded(path) == read
-
-
-def test_old_command_and_module_refer_to_make_bench(capsys):
-    assert main(["bench", "--steps", "1000"]) == 2
-    assert "make bench" in capsys.readouterr().err
-    with pytest.raises(ModuleNotFoundError, match="make bench"):
-        import pu_lib.empirical.bench  # noqa: F401

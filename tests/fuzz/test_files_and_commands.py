@@ -18,8 +18,6 @@ from typing import Any
 import budget
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from budget import BUDGET, input_counter
 from hypothesis import HealthCheck, example, given
@@ -169,25 +167,6 @@ def test_damaged_database_is_read_unchanged_or_rejected(
         assert found.empty
     else:
         pd.testing.assert_frame_equal(found, whole)
-
-
-FOREIGN = st.dictionaries(
-    st.sampled_from(["run", "steps", "eta", "x", "é ü"]),
-    st.lists(st.integers(0, 9) | st.none(), min_size=2, max_size=2),
-    max_size=3,
-)
-
-
-@budgeted(15)
-@given(columns=FOREIGN)
-def test_unrelated_table_is_rejected(columns: Any, tmp_path: Path) -> None:
-    table = pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
-    name = f"part-{'0' * 20}-000000-{len(table)}.parquet"
-    pq.write_table(table, tmp_path / name)
-    counter["databases"] += 1
-    with pytest.raises(DatabaseError, match=name):
-        Database(tmp_path)
-    (tmp_path / name).unlink()
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
