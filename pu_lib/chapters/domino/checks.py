@@ -26,6 +26,7 @@ from pu_lib.chapters.domino.quantities import (
     pg_bound,
     pg_bound_printed,
     recursion,
+    rest_term,
     simulate,
 )
 from pu_lib.chapters.unlearning.counting import LINKS, UNIFORM, Density
@@ -207,6 +208,34 @@ def lemma_13_holds(compare: Recorder, first: int = 2) -> None:
                     note={"largest X_n": largest},
                 )
     compare.report(comparisons=sum(tally.comparisons for tally in compare.tallies.values()))
+
+
+@check(
+    "lem:XXn</kappa",
+    wrong={
+        "from n = 3 on, below e^2": {"first": 3},
+        "with kappa of the opposite sign": {"share": -1.0},
+    },
+)
+def rest_term_of_lemma_13_is_bounded(compare: Recorder, first: int = 8, share: float = 1.0) -> None:
+    """For n >= 8 kappa is at most its bound; it falls to zero, and the bound on X_n holds with it.
+
+    The last line of the proof, for all n, is the bound on X_n with the bound on kappa in its place.
+    """
+    for eta in (0.01, 0.1, 0.295, 1.0, 3.0, 20.0, 100.0):
+        limit = 2 + 3 * math.log(2) + 4 * eta - math.log(eta)
+        for n, largest in enumerate(largest_sequence(400, eta)):
+            if n < first:
+                continue
+            at, log_n = {"eta": eta, "n": n}, math.log(n)
+            kappa = rest_term(log_n, eta)
+            compare.at_most("kappa(n)", kappa, limit, at=at)
+            log_bound = math.log(4 * n * log_n / eta**2) + 4 * eta + 1 + share * kappa
+            compare.at_most("log X_n", math.log(largest), log_bound, in_logs=True, at=at)
+        small = [rest_term(10.0**k, eta) for k in range(1, 9)]
+        for k, (now, then) in enumerate(pairwise(small), start=2):
+            at = {"eta": eta, "log n": 10.0**k}
+            compare.at_most("kappa(n)", then, now / 4, limit="a fourth of the one before", at=at)
 
 
 @check(

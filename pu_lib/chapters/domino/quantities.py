@@ -339,6 +339,12 @@ def direct_flip_time(states: int, weight: Fraction) -> int:
 # Lemma 13, and the domino setting as a decision process
 
 
+def rest_term(log_n: float, w: float) -> float:
+    r"""Return :math:`\kappa(n)` of the proof of Lemma 13, which depends on :math:`\log n > 1`."""
+    sums = 3 * math.log(2) + 4 * w - math.log(w) + 1 + math.log(log_n)
+    return sums / (log_n - 1)
+
+
 def largest_sequence(n: int, w: float) -> list[float]:
     """Return X_0, ..., X_n if the recursion of Lemma 13 is an equality."""
     values = [1.0]
