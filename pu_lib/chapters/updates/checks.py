@@ -326,6 +326,40 @@ def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) ->
         _compare_with_zero(compare, "difference of the policies", difference, where)
 
 
+# Related updates
+
+
+@check(
+    "sec:updates/actor-mimic",
+    wrong={
+        "at the temperature 1 it is CE": {"coldest": 1.0},
+        "the squared distance in place of the cross-entropy": {"power": 2},
+    },
+)
+def distillation_is_a_soft_cross_entropy_step(
+    compare: Recorder, coldest: float = 1e-3, power: int = 1
+) -> None:
+    """A step of Actor-Mimic is one towards softmax(Q / tau), and that of CE as tau goes to zero.
+
+    The loss is the cross-entropy between the softened values of an expert and the policy. With
+    `power` 2 it is the squared distance.
+    """
+    rng = np.random.default_rng(13)
+    for draw in range(200):
+        theta, q = rng.normal(size=4), rng.normal(size=4)
+        if np.ptp(np.sort(q)[-2:]) < 0.05:
+            continue
+        for tau in (1.0, 0.1, coldest):
+            expert = softmax(q / tau)
+            logs = complex_step(lambda x: np.log(softmax_of(x)), theta) @ expert
+            squares = complex_step(softmax_of, theta) @ (2 * (expert - softmax(theta)))
+            step, at = logs if power == 1 else squares, {"temperature": tau, "draw": draw}
+            towards = expert - softmax(theta)
+            _compare_with_zero(compare, "error of the step", step - towards, at)
+        apart = towards - _unit_step(as_update("ce"), theta, q)
+        _compare_with_zero(compare, "distance from CE at the coldest", apart, at, 1e-9)
+
+
 # Huge weights
 
 
