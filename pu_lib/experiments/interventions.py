@@ -42,6 +42,25 @@ def greedy_with_noise(noise: float, runs: int = 24) -> Floats:
     return np.array(earned)
 
 
+def planned(process: FiniteMDP, sweeps: int, baseline: float | None = None) -> Floats:
+    """Return the normalised performance of the greedy policy after 1, 2, ... sweeps.
+
+    A sweep is one of value iteration, and the first one starts from values of zero.
+    """
+    v, earned = np.zeros(process.n_states), []
+    for _ in range(sweeps):
+        q = process.backup(v)
+        greedy = np.eye(process.n_actions)[q.argmax(axis=1)]
+        earned.append(process.normalised_performance(greedy, baseline))
+        v = q.max(axis=1)
+    return np.array(earned)
+
+
+def planned_on_random_mdps(sweeps: int, runs: int = 6) -> Floats:
+    """Return the mean of `planned` over Random MDPs, for each number of sweeps."""
+    return np.mean([planned(_random_process(seed), sweeps) for seed in range(runs)], axis=0)
+
+
 def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 20) -> Floats:
     """Return the share of states in which the critic's best action is suboptimal, for each run.
 

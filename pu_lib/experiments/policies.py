@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pu_lib.arrays import Floats
 from pu_lib.experiments.live import final_memories
 
 
@@ -31,3 +32,18 @@ def greedy_share(update: str, eta: float = 1e9, runs: int = 4, steps: int = 20_0
         greedy = memory.pi[np.arange(len(memory.pi)), memory.q.argmax(axis=1)]
         hits.append(greedy[clear] > 0.999)
     return float(np.mean(np.concatenate(hits)))
+
+
+def greedy_probability(update: str, eta: float, runs: int = 10, steps: int = 20_000) -> Floats:
+    """Return the mean probability of the critic's best action after `steps` steps, for each run.
+
+    The mean is over the updated states of a Random MDP under LowOffPol whose critic has a unique
+    best action.
+    """
+    means = []
+    for memory, moved in final_memories(update, eta, "LowOffPol", runs, steps):
+        ranked = np.sort(memory.q, axis=1)
+        clear = moved & (ranked[:, -1] > ranked[:, -2])
+        greedy = memory.pi[np.arange(len(memory.pi)), memory.q.argmax(axis=1)]
+        means.append(float(greedy[clear].mean()))
+    return np.array(means)
