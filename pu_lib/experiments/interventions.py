@@ -58,7 +58,8 @@ def planned(process: FiniteMDP, sweeps: int, baseline: float | None = None) -> F
 
 def planned_on_random_mdps(sweeps: int, runs: int = 6) -> Floats:
     """Return the mean of `planned` over Random MDPs, for each number of sweeps."""
-    return np.mean([planned(_random_process(seed), sweeps) for seed in range(runs)], axis=0)
+    earned = [planned(_random_process(seed), sweeps) for seed in range(runs)]
+    return np.asarray(np.mean(earned, axis=0))
 
 
 def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 20) -> Floats:

@@ -142,7 +142,8 @@ def slow_policies_follow_less(
     claim is open unless an inequality is refuted. The probability of CE at its best rate is
     reported.
     """
-    rows, figures = [], {}
+    rows: list[Inequality] = []
+    figures: dict[str, str] = {}
     for update, (best, slow) in rates.items():
         at_best, at_slow = (greedy_probability(update, eta) for eta in (best, slow))
         name = (
