@@ -297,3 +297,14 @@ def test_fixed_point_of_one_state_does_not_stop_the_others(states: int) -> None:
     found = simulate(states, "pg-es", **arguments)
     assert found == [math.inf] * (states - 2) + [3, 1]
     assert found == recursion(states, "pg-es", **arguments)
+
+
+def test_rest_term_of_lemma_13_solved_by_hand() -> None:
+    """At log n = 2 and eta = 1 it is 3 log 2 + 5 + log 2, and log X_n has the printed sum."""
+    assert do.rest_term(2.0, 1.0) == pytest.approx(4 * math.log(2) + 5)
+    eta, log_n = 0.5, 3.0
+    factor = 1 + 1 / (log_n - 1)
+    inner = 3 * math.log(2) + 4 * eta - math.log(eta) + log_n + math.log(log_n)
+    line = -math.log(eta) - math.log(2) + factor * inner
+    short = -2 * math.log(eta) + 2 * math.log(2) + 4 * eta + log_n + math.log(log_n) + 1
+    assert line == pytest.approx(short + do.rest_term(log_n, eta))

@@ -22,6 +22,7 @@ from pu_lib.chapters.empirical.inequalities import (
 )
 from pu_lib.claims import Check, Judgement, Status, check_of, judge, select
 from pu_lib.claims.render import format_tally, tally_row
+from pu_lib.domains import chain
 from pu_lib.experiments import details, interventions, panels
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
@@ -852,3 +853,9 @@ def test_partial_shares_have_a_resampled_interval() -> None:
     low, high = interval(bootstrap_means(marks)[1:])
     assert share("", marks, ">", 0.5).interval() == (low, high)
     assert 0.39 < low < 0.42 < 0.58 < high < 0.61  # 0.5 ± 1.96 * 0.05
+
+
+def test_planning_on_a_chain_of_three_states_takes_two_sweeps() -> None:
+    process = chain(3)
+    jumping = process.performance(np.tile([1.0, 0.0], (3, 1)))
+    assert interventions.planned(process, 3, jumping) == pytest.approx([0.0, 1.0, 1.0])

@@ -362,3 +362,9 @@ def test_overshoot_of_an_escort_step_solved_by_hand() -> None:
     assert rates.overshoot_map(5.0, 1.5) == pytest.approx(2.5)
     assert rates.overshoot_map(0.75, 1.5) == pytest.approx(1.5)
     assert rates.overshoot_map(2.0, 1.3) == 2.0
+
+
+def test_comparison_floor_solved_by_hand() -> None:
+    """With two actions and kappa 1 it is log(W + 1)."""
+    assert float(rates.comparison_floor(2, 1.0, np.e - 1.0)) == pytest.approx(1.0)
+    assert float(rates.comparison_floor(3, 2.0, 8.0)) == pytest.approx(np.log(4.0))

@@ -8,6 +8,7 @@ at most consistent with what was observed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -554,6 +555,9 @@ def not_all_actor_critics_are_policy_gradients(
         "no library replays states without a correction": {
             "survey": tuple(one for one in SURVEY if not one.replayed)
         },
+        "all libraries weight states by powers of the discount": {
+            "survey": tuple(replace(one, discounted=True) for one in SURVEY)
+        },
     },
 )
 def visits_without_the_discount_are_no_gradient(
@@ -574,10 +578,14 @@ def visits_without_the_discount_are_no_gradient(
         with_discount, without = (step / np.linalg.norm(step) for step in steps)
         apart = float(np.linalg.norm(with_discount - without))
         compare.at_least("distance of the directions", apart, 1e-4, limit="1e-4", at={"draw": draw})
+    plain_sums = sum(not one.discounted for one in survey)
+    name = "implementations without the discount in the visits"
+    at = {"read": len(survey)}
+    compare.at_least(name, plain_sums, len(survey) // 2 + 1, limit="half, and one", at=at)
     replaying = sum(one.replayed for one in survey)
     name = "implementations that replay states without a correction"
-    compare.at_least(name, replaying, 1, limit="1", at={"read": len(survey)})
-    compare.report(replaying=replaying, read=len(survey))
+    compare.at_least(name, replaying, 1, limit="1", at=at)
+    compare.report(plain=plain_sums, replaying=replaying, read=len(survey))
 
 
 def _open_unless_refuted(compare: Recorder) -> Status | None:

@@ -101,13 +101,16 @@ class Implementation:
     objective : str
         The policy loss, a key of `OBJECTIVES`, or "natural" for the natural gradient.
     replayed : bool
-        Whether states come from a buffer of older policies, without a correction.
+        Whether states come from other policies, without a correction.
+    discounted : bool
+        Whether states are weighted by powers of the discount.
     """
 
     library: str
     algorithm: str
     objective: str
     replayed: bool = False
+    discounted: bool = False
 
 
 _SB3, _CLEANRL, _TIANSHOU, _RLLIB = (
@@ -135,8 +138,8 @@ SURVEY = (
 )
 """The actor-critic algorithms with discrete actions whose losses were read in four libraries.
 
-All of them draw actions from the softmax of the network's outputs, and all of them take the mean or
-the sum of the loss over the states of a batch, with the same weight for early and for late states.
+All of them draw actions from the softmax of the network's outputs, and take the mean or the sum of
+the loss over the states of a batch, with the same weight for early and for late states.
 """
 
 
