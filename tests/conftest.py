@@ -255,7 +255,7 @@ def live(
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
     names = ("steps", "updates", "world")
-    sources = [resources.files("pu_lib.show") / "live" / f"{name}.js" for name in names]
+    sources = [resources.files("pu_lib.explorers") / f"{name}.js" for name in names]
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     (folder / "live.mjs").write_text(text, encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")

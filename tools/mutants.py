@@ -53,10 +53,10 @@ LIMIT = 3 * BUDGET  # seconds after which the process is ended: the mutant loops
 FAR = 10  # names between a test and a definition in the same module as the mutated one
 NEAREST = 100  # tests and claims at most that are tried for one mutant
 # Figures are seen by people and by the tests of the built pages.
-NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(show|drawing|explorers)/")
+NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(drawing|explorers)/")
 # These test pages, processors, installed packages or copies of the repository.
 NOT_RUN = re.compile(
-    r"/(show|fuzz|lint)/|test_(pages|wheel|architecture|benchmarks|compiling|contributing_recipes)"
+    r"/(drawing|explorers|fuzz|lint)/|test_(pages|wheel|architecture|benchmarks|compiling|contributing_recipes)"
 )
 CLAIM_TEST = "tests/test_claims.py::test_check_reproduces_its_record"
 

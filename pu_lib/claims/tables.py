@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, errata, ledger
 from pu_lib.claims.judging import recorded, sentence_of
-from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
+from pu_lib.claims.proofs import Proof, proofs, proofs_of, theorem_link, version
 from pu_lib.claims.recorder import Check, Status
 from pu_lib.claims.render import badge, format_tally, tallies_list_html
 from pu_lib.formatting import to_html
@@ -316,6 +316,35 @@ def _paper_order(number: str) -> tuple[int, int]:
     """Return a key that sorts propositions before other statements, and each by number."""
     kind, _, index = number.partition(" ")
     return (0 if kind == "Proposition" else 1, int(index))
+
+
+# Machine-checked theorems
+
+
+def proof_list() -> Html:
+    """Return an HTML list of the theorems with their claims, statements in Rocq and axioms."""
+    return Html("".join(_proof_entry(proof) for proof in proofs()))
+
+
+def _proof_entry(proof: Proof) -> str:
+    statements = {claim.id: claim for claim in ledger()}
+    claims = [statements[claim] for claim in proof.claims]
+    says = "".join(
+        f'<p><a href="{claim.chapter}.html">{html.escape(claim.number)}</a>'
+        f"{'' if claim.scope is Scope.BOOK else ', as printed'}: {to_html(claim.statement)}</p>"
+        for claim in claims
+    )
+    axioms = ", ".join(
+        f"<code>{html.escape(name.split('.')[-1])}</code>" for name in proof.assumptions
+    )
+    return (
+        f'<section class="machine-checked" id="{html.escape(proof.theorem)}">'
+        f"<h3>{html.escape(proof.title)}</h3>{says}"
+        f"<p>Proved as <code>{html.escape(proof.theorem)}</code>: {to_html(proof.covers)}</p>"
+        f'<pre tabindex="0">{html.escape(proof.statement)}</pre>'
+        f'<p class="machine-foot"><code>{html.escape(proof.file)}</code>, Rocq '
+        f"{html.escape(version())}; it rests on {axioms}.</p></section>"
+    )
 
 
 # Table 1

@@ -20,7 +20,7 @@ from pu_lib.claims.tables import (
     to_html,
     what_stands,
 )
-from pu_lib.show.ledger_filter import LedgerFilter
+from pu_lib.explorers.ledger_filter import LedgerFilter
 
 
 def rows(table: str) -> list[str]:
