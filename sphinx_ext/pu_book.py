@@ -430,13 +430,11 @@ class LedgerDirective(SphinxDirective):
     required_arguments = 1
     optional_arguments = 1
     tables: ClassVar = (
-        "criteria",
         "errata_table",
         "ledger_table",
         "power_table",
         "statement_index",
         "summary",
-        "table_1",
         "what_stands",
     )
 

@@ -173,7 +173,7 @@ def python(copy: Path, *arguments: str, code: int = 0) -> str:
 
 FIGURES = """
 from pu_lib.chapters.updates.figures import draw_flows
-from pu_lib.claims.tables import table_1
+from pu_lib.chapters.table1.tables import table_1
 print([text.get_text() for ax in draw_flows().axes for text in ax.texts])
 print(table_1())
 """
