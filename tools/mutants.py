@@ -415,7 +415,7 @@ def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
     path = folder / mutant.module
     source, stat = path.read_bytes(), path.stat()
     variables = {"PYTHONDONTWRITEBYTECODE": "1"}
-    if re.match(r"pu_lib/(engine/|kernels|sparse)", mutant.module):
+    if re.match(r"pu_lib/(compiling|engine/|kernels|sparse)", mutant.module):
         variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # keep that of the original
     options = ["-x", "-p", "mutants", *(f"--deselect={name}" for name in broken)]
     try:
