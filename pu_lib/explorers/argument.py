@@ -1,4 +1,4 @@
-"""The live figures of the argument: unlearning, symmetry, noise, and loss of value in a step."""
+"""The explorers of the argument: unlearning, symmetry, noise, and loss of value in a step."""
 
 from __future__ import annotations
 

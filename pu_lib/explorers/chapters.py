@@ -1,4 +1,4 @@
-"""The live figures of the chapters; each first asks the reader to predict the result."""
+"""The explorers of the chapters; each first asks the reader to predict the result."""
 
 from __future__ import annotations
 

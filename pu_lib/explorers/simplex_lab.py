@@ -1,6 +1,6 @@
 """The simplex lab, which compares the paths of all updates from a policy of three actions.
 
-The page itself computes the updates, with the module that all live figures share
+The page itself computes the updates, with the module that all explorers share
 (`pu_lib.explorers`), and needs no kernel. In a notebook the traits of the widget follow the
 reader's actions and can be set; invalid values raise an error.
 """

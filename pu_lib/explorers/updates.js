@@ -1,4 +1,4 @@
-// The mathematics of the live figures: the unlearning and the domino counts, and finite decision
+// The mathematics of the explorers: the unlearning and the domino counts, and finite decision
 // processes solved exactly. Pure functions of numbers and arrays. The steps of the updates and their
 // policies are those of steps.js, which is made from Python.
 //

@@ -1,4 +1,4 @@
-"""The live figures agree with the library (in Node), and work in a browser."""
+"""The explorers agree with the library (in Node), and work in a browser."""
 
 import math
 import re
