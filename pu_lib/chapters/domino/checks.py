@@ -236,6 +236,7 @@ def rest_term_of_lemma_13_is_bounded(compare: Recorder, first: int = 8, share: f
         for k, (now, then) in enumerate(pairwise(small), start=2):
             at = {"eta": eta, "log n": 10.0**k}
             compare.at_most("kappa(n)", then, now / 4, limit="a fourth of the one before", at=at)
+    compare.report(comparisons=sum(tally.comparisons for tally in compare.tallies.values()))
 
 
 @check(
