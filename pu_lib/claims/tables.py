@@ -200,7 +200,9 @@ def errata_table() -> Html:
         )
         for count, row in enumerate(errata(), start=1)
     ]
-    return _table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
+    head = ("Place", "Printed", "Right, and why")
+    addresses = [f' id="erratum-{count}"' for count in range(1, len(rows) + 1)]
+    return _table(head, rows, "Errata", addresses, kind="errata")
 
 
 def _place(erratum: Erratum) -> str:
