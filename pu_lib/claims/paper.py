@@ -33,7 +33,7 @@ from urllib.parse import quote
 
 from pu_lib.claims.catalog import Claim, errata, ledger
 from pu_lib.claims.recorder import Status
-from pu_lib.claims.tables import Html
+from pu_lib.claims.tables import Html, erratum_anchor
 
 __all__ = ["Unit", "paper_map", "units"]
 
@@ -146,8 +146,8 @@ def _cell(unit: Unit, claims: dict[str, Claim]) -> tuple[str, str]:
         )
     if unit.verdict == "erratum":
         mark, kind = "e", "corrected"
-        number = 1 + [erratum.where for erratum in errata()].index(unit.by)
-        address = f"errata.html#erratum-{number}"
+        erratum = next(erratum for erratum in errata() if erratum.where == unit.by)
+        address = f"errata.html#{erratum_anchor(erratum)}"
         words = f"{unit.where}: an erratum"
     else:
         some = [claims[name] for name in unit.claims]
