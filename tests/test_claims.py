@@ -40,6 +40,7 @@ from pu_lib.claims import (
 )
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.render import badge
+from pu_lib.updates import label_of
 
 ROOT = Path(__file__).parent.parent
 TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
@@ -75,6 +76,28 @@ def test_corrected_and_false_claims_have_error_severity_and_correction(
 def test_checks_have_wrong_variants(chapter: str) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
     assert [claim.id for claim in claims if not check_of(claim).wrong] == []
+
+
+def test_claims_of_the_book_say_so() -> None:
+    """Their numbers end with "(this book)", or cite another paper by its year."""
+    numbers = {claim.id: claim.number for claim in ledger() if claim.scope is Scope.BOOK}
+    unmarked = {
+        name: number
+        for name, number in numbers.items()
+        if not re.search(r"\(this book\)$|\b(?:19|20)\d\d\b", number)
+    }
+    assert unmarked == {}
+
+
+def test_statements_of_table_1_assert_their_entries() -> None:
+    """A sentence on what is printed would be true whatever the measurement finds."""
+    for update, entries in PRINTED.items():
+        for column, entry in zip(COLUMNS, entries, strict=True):
+            (claim,) = select([f"tab:analysis/{update}/{column}"])
+            assert claim.statement.startswith(
+                ("The gap of " if entry == "O(1/t)" else "") + label_of(update)
+            )
+            assert entry == "O(1/t)" or claim.statement.endswith(f" (Table 1: {entry}).")
 
 
 def test_claims_of_the_book_hold_or_are_open() -> None:

@@ -190,11 +190,17 @@ def errata_table() -> Html:
     return html_table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
 
 
+def erratum_anchor(erratum: Erratum) -> str:
+    """Return the identifier of an erratum's row in the table of errata."""
+    return f"erratum-{1 + errata().index(erratum)}"
+
+
 def _place(erratum: Erratum) -> str:
     """Return where an erratum is, its kind, and a link to its chapter."""
     title = html.escape(chapter_title(erratum.chapter))
     return (
-        f"{to_html(erratum.where)}<br><small>{html.escape(erratum.kind)}, "
+        f'<span id="{erratum_anchor(erratum)}">{to_html(erratum.where)}</span><br>'
+        f"<small>{html.escape(erratum.kind)}, "
         f'<a href="{erratum.chapter}.html">{title}</a></small>'
     )
 

@@ -328,13 +328,22 @@ def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) ->
     wrong={
         "at every rate: PG-SM at a thousandth of its own": {"rates": {"pg-sm": "0.01"}},
         "by a factor of 20 for DI": {"factor": 20, "rates": {"di": 1}},
+        "at the paper's rates alone, where it holds as printed": {"small": ()},
     },
 )
 def domino_exaggerates(
-    compare: Recorder, rates: Mapping[str, Number] = PAPER_RATES, factor: float = 1.0
+    compare: Recorder,
+    rates: Mapping[str, Number] = PAPER_RATES,
+    factor: float = 1.0,
+    small: Sequence[Number] = ("0.1",),
 ) -> None:
-    """The chain flips in fewer steps than the domino setting at the step sizes of the paper."""
-    for (update, eta), h in product(rates.items(), (4, 6, 9)):
+    """The chain flips in fewer steps than the domino setting at the step sizes of the paper.
+
+    At a small step size of PG-SM a chain of nine states takes more.
+    """
+    cases = [(update, eta, h, False) for (update, eta), h in product(rates.items(), (4, 6, 9))]
+    cases += [("pg-sm", eta, 9, True) for eta in small]
+    for update, eta, h, as_printed in cases:
         steps = domino(h, update, eta)
         real = max(chain_flips(h, update, float(exact(eta))))
         compare.at_least(
@@ -342,6 +351,7 @@ def domino_exaggerates(
             steps,
             factor * real + 1,
             limit="one more than the chain's",
-            at={"update": update, "states": h},
+            as_printed=as_printed,
+            at={"update": update, "eta": eta, "states": h},
             note={"domino": steps, "chain": real},
         )
