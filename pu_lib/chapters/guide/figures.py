@@ -158,7 +158,7 @@ ADVICE = {
         "{mean[di]}, CE {mean[ce]}, PG-SM {mean[pg-sm]}.",
         "In our runs of the paper's experiments, without the factor of PG-ES: replay beside a "
         "policy that explores, not fixed logs. On the chain and the "
-        "cliff with exploration no update beats acting greedily, the limit of large rates.",
+        "cliff with exploration no update beats acting greedily, the limit of large step sizes.",
         "empirical.html",
         "The experiments",
         ("guide:off-policy", "sec:randommdps/di-best", "sec:randommdps/hioffpol-helps"),
