@@ -385,7 +385,7 @@ def test_step_flow_time_matches_hand_solution():
         flow_times.step_flow_times(1, 1, "di")
     with pytest.raises(ValueError, match="with its factor, got pg-es factor=drop"):
         flow_times.step_flow_times(2, 1, make_update("pg-es", factor="drop"))
-    with pytest.raises(ValueError, match="n = 1, eta = 2: the policy never recovers"):
+    with pytest.raises(ValueError, match="n = 1, step_size = 2: the policy never recovers"):
         flow_times.step_flow_times(1, 2, "pg-es")
 
 

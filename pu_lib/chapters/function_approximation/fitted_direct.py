@@ -73,7 +73,10 @@ class FittedRun:
 
 
 def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
-    r"""Return the bound :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)` on the next gap."""
+    r"""Return the bound :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)` on the next gap.
+
+    Here :math:`\eta` is the step size.
+    """
     return discount * gap + 1.0 / eta + error / (1.0 - discount)
 
 

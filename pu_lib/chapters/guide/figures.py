@@ -14,7 +14,7 @@ import traitlets
 
 from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept, ties
 from pu_lib.chapters.networks.learner import TASKS
-from pu_lib.chapters.networks.quantities import rates
+from pu_lib.chapters.networks.quantities import step_sizes
 from pu_lib.claims.tables import Html, claim_link
 from pu_lib.formatting import percent
 from pu_lib.show import live
@@ -332,7 +332,9 @@ def choose(values: str, policy: str, need: str) -> str:
 
 def _recommendation_texts() -> dict[str, dict[str, str]]:
     numbers = kept()
-    chosen = {name: f"{rates('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")}
+    chosen = {
+        name: f"{step_sizes('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")
+    }
     chosen["epsilon"] = f"{TASKS['grid'].exploration:g}"
     chosen["small"] = percent(ties(weight=0.01, names=["ce"])["ce"], 2)
     return {

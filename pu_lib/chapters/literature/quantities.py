@@ -192,14 +192,18 @@ def sampled_regret(
 
 @formula
 def regret_formula(eta: float, gap: float, n: int, c: float) -> Any:
-    r"""Return the upper bound on the mean regret, with :math:`c=C_\eta` (Baudry et al., 2025)."""
+    r"""Return the upper bound on the mean regret, with :math:`c=C_\eta` (Baudry et al., 2025).
+
+    Here :math:`\eta` is the step size.
+    """
     return log(1 + 4 * eta * gap * n) / (2 * eta) + gap / (2 * eta * (gap - eta * c))
 
 
 def regret_bound(eta: float, gap: float, n_steps: int) -> float:
     r"""Return the bound on the mean regret for two arms (Baudry et al., 2025, theorem 1).
 
-    Raise a `ValueError` unless :math:`\eta C_\eta<\Delta`, where :math:`\Delta` is the gap.
+    Raise a `ValueError` unless :math:`\eta C_\eta<\Delta` with the step size :math:`\eta` and the
+    gap :math:`\Delta`.
     """
     # C = 2 sum (2 eta)^n / (n + 2)!, that is (exp(x) - 1 - x) / (x^2 / 2) with x = 2 eta
     factor = (np.expm1(2.0 * eta) - 2.0 * eta) / (2.0 * eta**2)

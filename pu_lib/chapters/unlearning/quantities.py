@@ -88,7 +88,7 @@ _BITS = 256
 """The precision in bits up to which the time of a step hardly depends on the precision."""
 
 
-# The bounds of Theorem 4
+# The bounds of Theorem 4; eta is the step size, as in the formulas of the paper
 
 
 @formula
@@ -146,7 +146,7 @@ def ce_lower_bound(n: Any, eta: Any) -> Any:
     return 1 / (2 * eta) * log1p(eta * n)
 
 
-# The bounds of Theorem 5
+# The bounds of Theorem 5; eta is the first step size
 
 
 @formula

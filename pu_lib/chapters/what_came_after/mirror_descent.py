@@ -140,7 +140,10 @@ def steps_to_optimum(mdp: FiniteMDP, step_size: float, visits: bool, most: int =
 
 
 def finite_bound(mdp: FiniteMDP, eta: float, visits: bool) -> float:
-    """Return the bound of Liu et al. (2025, theorems 21 and 22) on `steps_to_optimum`."""
+    """Return the bound of Liu et al. (2025, theorems 21 and 22) on `steps_to_optimum`.
+
+    `eta` is the step size.
+    """
     gap, horizon = advantage_gap(mdp), 1.0 / (1.0 - mdp.discount)
     if not visits:
         return float(2.0 / gap * (1.0 + 1.0 / (eta * gap)) * (horizon / eta + horizon**2) - 1.0)
