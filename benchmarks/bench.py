@@ -35,7 +35,7 @@ from benchmarks import c_reference
 from benchmarks.c_reference import ETA, FLAGS, FUSED, SCHEME
 from pu_lib import domains
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
-from pu_lib.experiments.options import PRESETS, configured
+from pu_lib.experiments.options import OPTIONS, configured
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.speeds import PATH, Speeds, Timing, sources
@@ -141,7 +141,7 @@ def _in_c(
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
     """Return functions that perform the run in C, by flags; raise an error if results differ."""
-    if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, PRESETS["paper"])):
+    if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, OPTIONS["paper"])):
         return {}
     early = RunBuffers()
     simulate(problem, update, ETA, SCHEME, seeds, max_steps=1000, memory=early)

@@ -29,7 +29,7 @@ from pu_lib.chapters.guide.quantities import kept
 from pu_lib.claims import select, sentence_of
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.options import OPTIONS
 
 ARM = "aarch64-linux-gnu"
 CROSS, EMULATOR = f"{ARM}-gcc", "qemu-aarch64"
@@ -173,9 +173,9 @@ def test_whole_run_has_the_same_bits_on_arm(domain, update, tmp_path):
     steps, seeds = 3000, seed_state(3, domain, 0)
     problem = bench.out_of_reach(bench.processes()[domain][1])
     memory, expected = RunBuffers(), RunBuffers()
-    eta, scheme = c_reference.ETA, c_reference.SCHEME
-    simulate(problem, update, eta, scheme, seeds, max_steps=steps, memory=expected)
-    memory.prepare(problem, update, PRESETS["paper"], steps)
+    step_size, scheme = c_reference.ETA, c_reference.SCHEME
+    simulate(problem, update, step_size, scheme, seeds, max_steps=steps, memory=expected)
+    memory.prepare(problem, update, OPTIONS["paper"], steps)
     memory.seeds = seeds
     source, arrays = c_program(
         problem, memory, c_reference.arguments(problem, memory, seeds, steps)

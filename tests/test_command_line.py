@@ -158,7 +158,7 @@ CHOSEN = {
 }
 OPTIONS = [
     "--scheme=NoExplo", "--step-size", "0.5", "2", "--runs=3", "--max-steps=40", "--target=0.25",
-    "--preset=paper cut=0", "--seed=6", "--workers=1", "--update", "di", "ce",
+    "--options=paper cut=0", "--seed=6", "--workers=1", "--update", "di", "ce",
 ]  # fmt: skip
 
 
@@ -197,7 +197,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
     ("options", "sweeping", "grid"),
     [
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
-        (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
+        (["--target=0.5", "--options=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )

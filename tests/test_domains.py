@@ -366,8 +366,8 @@ def test_redefined_domain_replaces_the_old_one():
         return register_domain(Domain("arm", arm))
 
     setting = {
-        "experiment": "test", "scheme": "NoExplo", "update": "mce", "eta": 1.0, "n_states": 1,
-        "n_actions": 2, "beta": 0.0, "preset": "paper", "max_steps": 10, "target": 0.5, "seed": 0,
+        "experiment": "test", "scheme": "NoExplo", "update": "mce", "step_size": 1.0, "n_states": 1,
+        "n_actions": 2, "beta": 0.0, "options": "paper", "max_steps": 10, "target": 0.5, "seed": 0,
     }  # fmt: skip
     try:
         for reward in (1.0, 5.0):

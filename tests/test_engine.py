@@ -21,7 +21,7 @@ from pu_lib.engine import arithmetic, exact, loop, rows, values
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments import problem as problems
 from pu_lib.experiments import reference
-from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule, Scheme
+from pu_lib.experiments.options import OPTIONS, SCHEMES, Schedule, Scheme
 from pu_lib.kernels import KERNELS, pg_es
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES
@@ -248,10 +248,10 @@ def uncompiled(monkeypatch):
     monkeypatch.setattr(loop, "run_cached", loop.run)
 
 
-PAPER = PRESETS["paper"]
+PAPER = OPTIONS["paper"]
 OPTIONS = {
     "paper": PAPER,
-    "predecessor": replace(PRESETS["predecessor"], max_episodes=40),
+    "predecessor": replace(OPTIONS["predecessor"], max_episodes=40),
     "model": replace(PAPER, replay="model"),
     "cut": replace(PAPER, cut=7, ties="random"),
     "leave": replace(PAPER, cut=0, ties="leave", hyde_start=2.0, hyde_clip=3.0),
@@ -294,7 +294,7 @@ def test_mixture_with_hydes_policy_must_reach_the_threshold(
     memory, half = jh.RunBuffers(), Schedule(0.5, 0.0)
     monkeypatch.setattr(loop, "performance", lambda pi, *_: 1.0 if pi is memory.pi else 0.0)
     problem = replace(problems.make_problem(domains.chain(4), 0.5, "first"), threshold=threshold)
-    options = replace(PRESETS["predecessor"], max_episodes=5)
+    options = replace(OPTIONS["predecessor"], max_episodes=5)
     seeds = jh.seed_state(1, "chain", 0)
     ended = jh.simulate(
         problem, "pg-sm", 1.0, Scheme("half", half, half), seeds, options, 100, memory

@@ -179,7 +179,7 @@ def test_race_has_a_table_for_notebooks_a_frame_and_a_short_repr():
         assert f"<p>{note}</p>" in page
     table = found.to_frame()
     assert table["update"].tolist() == [names[0]] * 2 + [names[1]] * 2
-    assert table["eta"].tolist() == [0.1, 1.0] * 2
+    assert table["step_size"].tolist() == [0.1, 1.0] * 2
     assert table["mean"].min() == found[0].best.mean
     never = pu_lib.race("chain n_states=12", "NoExplo", [1.0], 1, 50, updates=["di"])
     assert '<td colspan="6">no run reached the target</td>' in never._repr_html_()
@@ -214,12 +214,12 @@ def test_results_of_a_sweep_with_an_own_update_become_statistics_and_curves(tmp_
     assert (swept.computed, repr(swept)) == (4, "Results(24 runs)")
     table = swept.to_frame()
     assert len(table) == 4
-    row = table.query("update == 'slower' and eta == 10").iloc[0]
-    runs = swept.table.query("update == 'slower' and eta == 10")["steps"]
+    row = table.query("update == 'slower' and step_size == 10").iloc[0]
+    runs = swept.table.query("update == 'slower' and step_size == 10")["steps"]
     assert (row["runs"], row["mean"]) == (6, runs.mean())
     assert (row["median_low"], row["median_high"]) == (runs.min(), runs.max())
     assert row["mean_low"] == -np.inf
-    panel = Panel("chain", "HiOffPol", "eta", "own", 4)
+    panel = Panel("chain", "HiOffPol", "step_size", "own", 4)
     for results in (swept, read_results(tmp_path)):
         curves = results.of(panel)
         assert curves.updates == ("di", "slower")

@@ -22,10 +22,10 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
     """
     fig, ax = style.figure()
     for entry in entries:
-        rates = sorted(entry.summaries)
-        found = [entry.summaries[eta] for eta in rates]
+        sizes = sorted(entry.summaries)
+        found = [entry.summaries[size] for size in sizes]
         ax.plot(
-            rates,
+            sizes,
             [summary.mean for summary in found],
             marker=style_of(entry.update).marker,
             # Hollow markers denote updates with options that differ from the registered ones.
@@ -35,7 +35,7 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
         low = np.array([summary.mean_low for summary in found])
         if np.isfinite(low).all():  # otherwise there are too few runs for an interval
             ax.fill_between(
-                rates,
+                sizes,
                 low,
                 np.array([summary.mean_high for summary in found]),
                 color=style_of(entry.update).colour,
@@ -45,7 +45,7 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
     ax.set(
         xscale="log",
         yscale="log",
-        xlabel=r"learning rate $\eta$",
+        xlabel=r"step size $\eta$",
         ylabel="steps to the target (mean, capped)",
     )
     ax.legend()

@@ -26,7 +26,7 @@ from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.results import MORE
 from pu_lib.files import replace_file
 
-_PANEL = ["experiment", "domain", "scheme", "beta", "preset"]
+_PANEL = ["experiment", "domain", "scheme", "beta", "options"]
 
 
 def collect(

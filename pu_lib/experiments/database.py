@@ -63,10 +63,11 @@ _WORDS, _INTS, _FLOATS = pa.dictionary(pa.int16(), pa.string()), pa.int64(), pa.
 COLUMNS = pa.schema(
     [
         ("experiment", _WORDS), ("domain", _WORDS), ("scheme", _WORDS), ("update", _WORDS),
-        ("eta", _FLOATS), ("n_states", pa.int32()), ("n_actions", pa.int32()), ("beta", _FLOATS),
-        ("preset", _WORDS), ("max_steps", _INTS), ("target", _FLOATS), ("seed", _INTS),
-        ("engine", _WORDS), ("process", _WORDS), ("run", pa.int32()), ("steps", _INTS),
-        ("episodes", _INTS), ("censored", pa.bool_()), ("final_performance", _FLOATS),
+        ("step_size", _FLOATS), ("n_states", pa.int32()), ("n_actions", pa.int32()),
+        ("beta", _FLOATS), ("options", _WORDS), ("max_steps", _INTS), ("target", _FLOATS),
+        ("seed", _INTS), ("engine", _WORDS), ("process", _WORDS), ("run", pa.int32()),
+        ("steps", _INTS), ("episodes", _INTS), ("censored", pa.bool_()),
+        ("final_performance", _FLOATS),
     ]
 )  # fmt: skip
 """The columns of a table of runs. Known runs, as in ``critic.parquet``, may lack `process`."""
@@ -81,12 +82,12 @@ CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
 _DTYPES = {name: COLUMNS.field(name).type.to_pandas_dtype() for name in _MEASURED}
 ORDER = [
-    "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
-    "seed", "max_steps", "target",
+    "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "options", "update",
+    "step_size", "seed", "max_steps", "target",
 ]  # fmt: skip
 """The sort order of tables."""
 
-_KEEP = " escort_factor=keep"  # suffix of a preset, because the option is newer than the tables
+_KEEP = " escort_factor=keep"  # suffix of `options`; this option is newer than the tables
 
 # A column of type REAL loses the sign of -0.0; a column without a type does not.
 _TABLES = """
@@ -155,15 +156,15 @@ def words_of(cell: Cell) -> Words:
     if None in sizes.values():
         process = problem_of(cell, 0)
         sizes = {"n_states": process.n_states, "n_actions": process.n_actions}
-    update, preset = update_words(cell.update, cell.options)
+    update, options = update_words(cell.update, cell.options)
     return {
         "experiment": cell.experiment,
         "domain": cell.process.label,
         "scheme": cell.scheme.name,
         "update": update,
-        "eta": float(cell.step_size),
+        "step_size": float(cell.step_size),
         **{name: given.get(name, usual) for name, usual in {**sizes, "beta": math.nan}.items()},
-        "preset": preset,
+        "options": options,
         "max_steps": cell.max_steps,
         "target": float(cell.target),
         "seed": cell.seed,
@@ -171,10 +172,10 @@ def words_of(cell: Cell) -> Words:
 
 
 def update_words(update: Update, options: Options) -> tuple[str, str]:
-    """Return the columns ``update`` and ``preset``: a name and a description of the options.
+    """Return the columns ``update`` and ``options``: a name and a description of the options.
 
     The format of tables is older than the options of updates. In tables ``pg-es`` drops its factor,
-    as in the paper's program, unless ``preset`` ends in ``escort_factor=keep``.
+    as in the paper's program, unless ``options`` ends in ``escort_factor=keep``.
     """
     usual = UPDATES.get(update.name, update)
     if type(usual) is not type(update):
@@ -205,7 +206,7 @@ def cell_of(words: Mapping[Any, Any]) -> Cell:
         If the process, the update, the scheme or an option is unknown, or the process is named
         after the digest of its content.
     """
-    domain, preset = str(words["domain"]), str(words["preset"])
+    domain, described = str(words["domain"]), str(words["options"])
     if domain.startswith("mdp-"):
         raise ValueError(
             f"{domain}: a table has no more of this process than a digest of its content; give "
@@ -214,12 +215,12 @@ def cell_of(words: Mapping[Any, Any]) -> Cell:
     known = DOMAINS.get(domain.split(" ")[0])
     usual = {} if known is None else known.parameters
     columns = {name: type(usual[name])(words[name]) for name in IN_COLUMNS if name in usual}
-    options = parse(preset.removesuffix(_KEEP))
+    options = parse(described.removesuffix(_KEEP))
     name = str(words["update"])
     return Cell(
         process=read_process(domain, **columns),
-        update=configured(name if preset.endswith(_KEEP) else program(name), options),
-        step_size=float(words["eta"]),
+        update=configured(name if described.endswith(_KEEP) else program(name), options),
+        step_size=float(words["step_size"]),
         scheme=scheme_of(str(words["scheme"])),
         options=options,
         max_steps=int(words["max_steps"]),
@@ -507,8 +508,9 @@ class Database:
             if not there.issuperset(rows):
                 words = _words(setting.text)
                 raise DatabaseError(
-                    f"{self.path}: has other results of the same runs of {words['update']} at eta "
-                    f"= {words['eta']:g} in {words['experiment']}; nothing was overwritten."
+                    f"{self.path}: has other results of the same runs of {words['update']} at step "
+                    f"size {words['step_size']:g} in {words['experiment']}; nothing was "
+                    "overwritten."
                 )
         return added
 
@@ -620,7 +622,7 @@ def _process_key(words: Words) -> tuple[Any, ...]:
     domain = DOMAINS.get(words["domain"].partition(" ")[0])
     if domain is None:  # an environment, or a process named after its content
         return (words["domain"],)
-    options = parse(words["preset"].removesuffix(_KEEP))
+    options = parse(words["options"].removesuffix(_KEEP))
     return (
         words["domain"],
         *(words[name] for name in IN_COLUMNS if name in domain.parameters),
@@ -644,8 +646,8 @@ def _setting(cell: Cell) -> _Setting:
 
 def _engine(words: Words) -> str:
     """Return the current engine of a setting, or "" if the update is not registered."""
-    update, preset = UPDATES.get(words["update"]), words["preset"].removesuffix(_KEEP)
-    return "" if update is None else engine_of(update, parse(preset))
+    update, described = UPDATES.get(words["update"]), words["options"].removesuffix(_KEEP)
+    return "" if update is None else engine_of(update, parse(described))
 
 
 def _require_engine(path: Path, engine: str, ours: str) -> None:
@@ -687,7 +689,7 @@ def _checked_words(words: Words) -> Words:
         elif name != "beta" or value == value:  # beta is NaN if the domain has no such parameter
             value = float(as_float_array(name, value, shape=(), infinite=True))
         checked[name] = value
-    parse(checked["preset"].removesuffix(_KEEP))
+    parse(checked["options"].removesuffix(_KEEP))
     return checked
 
 

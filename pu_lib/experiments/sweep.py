@@ -41,7 +41,7 @@ from pu_lib.experiments.options import (
     require_options,
     scheme_of,
 )
-from pu_lib.experiments.panels import RATES
+from pu_lib.experiments.panels import STEP_SIZES
 from pu_lib.experiments.results import Results, read_results
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
@@ -81,7 +81,7 @@ _local = threading.local()
 def grid(
     process: ProcessLike,
     updates: str | Update | Sequence[str | Update] | None = None,
-    step_sizes: float | Sequence[float] = RATES,
+    step_sizes: float | Sequence[float] = STEP_SIZES,
     schemes: str | Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,
@@ -128,8 +128,8 @@ def grid(
                 f"updates: {name_of(update)} has no compiled kernel; use `race`, which is slow."
             )
     _require_once("updates", list(map(name_of, chosen)))
-    rates = _require_once("step_sizes", as_list(step_sizes))
-    for step_size in rates:
+    sizes = _require_once("step_sizes", as_list(step_sizes))
+    for step_size in sizes:
         if not as_float("step_sizes", step_size) > 0.0:
             raise ValueError(f"step_sizes: expected finite numbers > 0, got {step_size}.")
     chosen_schemes = [scheme_of(name) for name in _require_once("schemes", as_list(schemes))]
@@ -145,7 +145,7 @@ def grid(
             replace(cell, scheme=scheme, step_size=float(step_size), update=update)
             for cell in cells
             for scheme in chosen_schemes
-            for step_size in rates
+            for step_size in sizes
             for update in chosen
         ],
         runs,
@@ -304,7 +304,7 @@ def sweep(
     directory: str | os.PathLike[str],
     *,
     updates: str | Update | Sequence[str | Update] | None = None,
-    step_sizes: float | Sequence[float] = RATES,
+    step_sizes: float | Sequence[float] = STEP_SIZES,
     schemes: str | Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,

@@ -36,7 +36,7 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
             "scheme_words": panel.words if panel.n_actions else panel.words.split(", ", 1)[1],
             "words": panel.words,
             "axis_words": panel.axis_words,
-            "linear": panel.axis != "eta",
+            "linear": panel.axis != "step_size",
             "axis": held.curves(name).axis.tolist(),
             "runs": held.curves(name).n_runs,
             "curves": _curves(held.curves(name)),

@@ -11,7 +11,7 @@ from pu_lib.chapters.domino import quantities as do
 from pu_lib.chapters.domino.quantities import domino, linked_recursion, recursion, simulate
 from pu_lib.chapters.unlearning.counting import UNIFORM
 from pu_lib.claims import Check, Recorder, Tally
-from pu_lib.experiments.results import FIXED_RATES
+from pu_lib.experiments.results import FIXED_STEP_SIZES
 from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import PAPER, SoftmaxPolicyGradient
 
@@ -262,7 +262,7 @@ def test_slope_through_z_matches_hand_solution():
 
 
 def test_step_sizes_match_the_experiments():
-    assert checks.PAPER_RATES == FIXED_RATES
+    assert checks.PAPER_STEP_SIZES == FIXED_STEP_SIZES
 
 
 def test_long_direct_domino_uses_the_theorem(monkeypatch):
@@ -293,7 +293,7 @@ def test_direct_domino_with_decaying_weights_matches_floats(eta: str) -> None:
 @pytest.mark.parametrize("states", [2, 3, 4])
 def test_fixed_point_of_one_state_does_not_stop_the_others(states: int) -> None:
     """With these growing weights the second step makes one state a fixed point."""
-    arguments = {"eta": 1, "schedule": "geometric:25/18"}
+    arguments = {"step_size": 1, "schedule": "geometric:25/18"}
     found = simulate(states, "pg-es", **arguments)
     assert found == [math.inf] * (states - 2) + [3, 1]
     assert found == recursion(states, "pg-es", **arguments)

@@ -43,7 +43,7 @@ from pu_lib.experiments.curves import (
 from pu_lib.experiments.database import words_of
 from pu_lib.experiments.details import ranking
 from pu_lib.experiments.live import Flips
-from pu_lib.experiments.options import PRESETS, Schedule, start_of
+from pu_lib.experiments.options import OPTIONS, Schedule, start_of
 from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.published import comparison
 from pu_lib.experiments.results import (
@@ -301,13 +301,13 @@ def test_sentence_states_whether_the_smallest_lead_of_di_is_significant():
 def test_censored_runs_on_long_chains_are_counted():
     reported = checks.length_es_variance.run().reported
 
-    def compare_with_table(experiment, preset, words):
+    def compare_with_table(experiment, options, words):
         """Count the censored runs at the lengths at which both updates lose fewer than half."""
         length = TABLE["experiment"].isin(["chain-length", experiment])
         rows = TABLE[length & (TABLE["scheme"] == "LowOffPol")]
         rows = rows[
-            ((rows["update"] == "pg-sm") & (rows["preset"] == "paper"))
-            | ((rows["update"] == "pg-es") & (rows["preset"] == preset))
+            ((rows["update"] == "pg-sm") & (rows["options"] == "paper"))
+            | ((rows["update"] == "pg-es") & (rows["options"] == options))
         ]
         lost = rows.groupby(["update", "beta", "n_states"], observed=True)["censored"].sum()
         lost = lost.unstack(0)[["pg-es", "pg-sm"]]
@@ -338,19 +338,19 @@ def test_check_fails_if_transitions_are_missing_from_the_buffer(monkeypatch):
 
 def test_runs_censored_because_of_rounding_are_counted_by_panel():
     found = run_with(checks.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
-    ours = TABLE[(TABLE["update"] == "pg-es") & (TABLE["beta"] != 0.7) & (TABLE["eta"] > 3)]
+    ours = TABLE[(TABLE["update"] == "pg-es") & (TABLE["beta"] != 0.7) & (TABLE["step_size"] > 3)]
     for tally, domain, scheme in zip(
         found.tallies, ("random-mdp", "cliff"), ("LowOffPol", "HiOffPol"), strict=True
     ):
         runs = ours[ours["scheme"] == scheme]
         scaled, floats = (
-            runs[(runs["experiment"] == name) & (runs["preset"] == preset)]
-            for name, preset in (
+            runs[(runs["experiment"] == name) & (runs["options"] == options)]
+            for name, options in (
                 (domain, "paper"),
                 (f"{domain} in floats", "paper precision=float64"),
             )
         )
-        both = floats.merge(scaled, on=["eta", "run"])
+        both = floats.merge(scaled, on=["step_size", "run"])
         lost = both[both["censored_x"]]
         reported = tally.worst[0].instance
         assert reported["lost in floats"] == len(lost) > 0
@@ -473,7 +473,7 @@ def greedy_runs(domain, scheme, beta=0.8):
     """Return the steps at the rate 10^9, one column an update, with a row for each run."""
     rows = TABLE[(TABLE["experiment"] == "sarsa-limit") & (TABLE["beta"] == beta)]
     rows = rows[(rows["domain"] == domain) & (rows["scheme"] == scheme)]
-    assert (rows["eta"] == 1e9).all()
+    assert (rows["step_size"] == 1e9).all()
     return rows.pivot_table(index="run", columns="update", values="steps", observed=True)
 
 
@@ -487,7 +487,7 @@ def test_no_update_beats_acting_greedily_with_exploration(name):
     panel = PANELS[name]
     for experiment in (panel, panel.more):
         rows = experiment.rows(TABLE)
-        for _, times in rows.groupby(["update", "eta"], observed=True)["steps"]:
+        for _, times in rows.groupby(["update", "step_size"], observed=True)["steps"]:
             assert lower_quantile(times.to_numpy(), 0.5) >= lower_quantile(steps["di"], 0.5)
             assert times.mean() > 0.99 * steps["di"].mean()
 
@@ -523,7 +523,7 @@ def test_faster_greedy_sarsa_changes_the_status():
 
 
 def test_shuffled_labels_change_the_status():
-    cell = ["eta", "run", "beta", "preset"]
+    cell = ["step_size", "run", "beta", "options"]
     table = TABLE[TABLE["experiment"] == "cliff"].sort_values(cell)
     drawn = table.sample(frac=1.0, random_state=0).sort_values(cell, kind="stable")
     assert drawn[cell].to_numpy().tolist() == table[cell].to_numpy().tolist()
@@ -537,7 +537,7 @@ def test_one_censored_run_refutes_convergence_of_mce():
     table = TABLE[TABLE["experiment"] == "duplicated-chain"].copy()
     converge = checks.duplicates_converge
     assert run_with(converge, table=table).status is Status.REPRODUCED
-    ours = (table["update"] == "mce") & (table["eta"] == 1.0) & (table["n_actions"] == 5)
+    ours = (table["update"] == "mce") & (table["step_size"] == 1.0) & (table["n_actions"] == 5)
     table.loc[ours & (table["run"] == 0), "censored"] = True
     assert run_with(converge, table=table).status is Status.NOT_REPRODUCED
 
@@ -557,14 +557,17 @@ def test_gain_by_another_critic_is_over_the_rates_with_both_critics(monkeypatch)
     critic = "paper sarsa=expected replay=model"
     base = {"experiment": "random-mdp", "scheme": "NoExplo", "n_states": 100, "max_steps": 1000}
 
-    def rows(preset, times):
+    def rows(options, times):
         return [
-            base | {"preset": preset, "update": u, "eta": eta, "run": run, "steps": steps}
-            for (u, eta), steps in times.items()
+            base
+            | {"options": options, "update": u, "step_size": step_size, "run": run, "steps": steps}
+            for (u, step_size), steps in times.items()
             for run in range(2)
         ]
 
-    paper = {(u, eta): 80 for u in ("pg-sm", "pg-es", "di", "mce") for eta in (1.0, 2.0, 3.0)}
+    paper = {
+        (u, step_size): 80 for u in ("pg-sm", "pg-es", "di", "mce") for step_size in (1.0, 2.0, 3.0)
+    }
     paper |= {("ce", 1.0): 60, ("ce", 2.0): 40, ("ce", 3.0): 5}
     table, other = (
         pd.DataFrame(found).assign(censored=False)
@@ -586,8 +589,8 @@ def test_other_critics_are_run_at_the_best_rates_of_ce_and_mce():
     for update in ("ce", "mce"):
         row = curves.updates.index(update)
         best = {curves.axis[curves.point(s)[row].argmin()] for s in ("median", "mean")}
-        for _, some in runs[runs["update"] == update].groupby("preset", observed=True):
-            assert best <= set(some["eta"])
+        for _, some in runs[runs["update"] == update].groupby("options", observed=True):
+            assert best <= set(some["step_size"])
 
 
 def test_wall_is_that_of_plain_floats():
@@ -675,13 +678,13 @@ def test_stability_restricts_the_table_to_the_first_runs():
 
 def test_random_tie_runs_replace_runs_of_the_same_updates():
     table = random_tie_runs()
-    chosen = (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
+    chosen = (table["experiment"] == "random-mdp") & (table["options"] == "paper")
     drawn = table[chosen & (table["update"] == "ce")]
     original = TABLE[TABLE["experiment"] == "random-ties"]
     assert len(drawn) == (original["update"] == "ce").sum()
     assert set(drawn["steps"]) == set(original[original["update"] == "ce"]["steps"])
     others = ["pg-sm", "pg-es", "di"]
-    before = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
+    before = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["options"] == "paper")]
     kept = before["update"].isin(others).sum()
     assert (chosen & table["update"].isin(others)).sum() == kept
     found = both_rules(checks.ce_worst)
@@ -694,7 +697,7 @@ def test_tie_rules_are_compared_on_common_runs(monkeypatch):
     """With ties drawn there are three runs of CE and two of MCE."""
     update = ["ce"] * 3 + ["mce"] * 2
     table = pd.DataFrame({"update": update, "run": [0, 1, 2, 0, 1]}).assign(
-        experiment="random-ties", scheme="NoExplo", eta=1.0
+        experiment="random-ties", scheme="NoExplo", step_size=1.0
     )
     first, drawn = (table.assign(experiment="random-mdp", steps=steps) for steps in (5, 7))
     monkeypatch.setattr(checks, "results_of", lambda _: Results(pd.concat([first, table])))
@@ -735,7 +738,7 @@ def test_share_of_connected_random_mdps_agrees_with_poisson_limit(branching):
 
 
 def test_initial_parameters_of_actors_match_hand_solution():
-    options = replace(PRESETS["paper"], escort_start=1.5)
+    options = replace(OPTIONS["paper"], escort_start=1.5)
     starts = [start_of(UPDATES[name], 4, options) for name in ("pg-es", "pg-sm", "di")]
     assert starts == [1.5, 0.0, 0.25]
 
@@ -772,7 +775,7 @@ def test_effect_is_significant_if_its_interval_excludes_one(monkeypatch):
             "low": [5.0, 0.05, 0.9],
             "high": [20.0, 0.2, 1.1],
         }
-    ).assign(domain="chain", scheme="NoExplo", update="ce", eta=1.0)
+    ).assign(domain="chain", scheme="NoExplo", update="ce", step_size=1.0)
     monkeypatch.setattr(details, "effects", lambda _: cells)
     (row,) = ranking(None).to_dict("records")
     assert (row["cells"], row["clear"]) == (3, pytest.approx(2 / 3))

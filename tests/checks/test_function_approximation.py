@@ -93,9 +93,9 @@ def test_scores_start_at_the_offset() -> None:
 def test_learning_step_agrees_with_tabular_step() -> None:
     """One context with a constant feature only: the chain rule is the tabular step."""
     task = ap.Task("one", ap.contexts(1).mdp, np.zeros((2, 1)))
-    run = ap.learn("ce", task, ap.linear(task.features, 3), 1, eta=2.0)
+    run = ap.learn("ce", task, ap.linear(task.features, 3), 1, step_size=2.0)
     q = task.mdp.evaluate(np.full((2, 3), 1 / 3)).q
-    # weight eta / n_states = 1 at the context; its score is the constant's weight
+    # weight step_size / n_states = 1 at the context; its score is the constant's weight
     pi = UPDATES["ce"].policy(UPDATES["ce"].step(np.zeros((2, 3)), q, 1.0))
     assert run.performance[1] == pytest.approx(task.mdp.normalised_performance(pi))
     assert run.performance[0] == pytest.approx(0.0)

@@ -165,7 +165,7 @@ def test_decrease_frequency_grows_with_the_scale():
 
 
 def test_value_decreases_in_random_mdps_are_consistent_and_absent_for_mce():
-    rows = mono.decreases_in_random_mdps(etas=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
+    rows = mono.decreases_in_random_mdps(step_sizes=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
     assert len(rows) == 2
     assert all(0 <= row["updates that lower J"] <= row["lower v somewhere"] + 1 for row in rows)
     steady = mono.decreases_in_random_mdps("mce", (1.0,), (3.0,), n=3, steps=10)
@@ -192,7 +192,7 @@ def test_di_raises_the_value_by_the_squared_distance():
 
 
 def test_zero_step_size_lowers_no_value():
-    (row,) = mono.decreases_in_random_mdps("ce", etas=(0.0,), scales=(0.0,), n=1, steps=2)
+    (row,) = mono.decreases_in_random_mdps("ce", step_sizes=(0.0,), scales=(0.0,), n=1, steps=2)
     assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
 
 

@@ -288,9 +288,9 @@ def _policy_after_steps(run, x, shift):
     for _ in range(10):
         engine.forward(run.networks, 0, x, h1, h2, f)
         engine.policies(run.method, f, pi)
-        engine.directions(run.method, f, pi, q, f, pi, run.rate, 1.0, d)
+        engine.directions(run.method, f, pi, q, f, pi, run.step_size, 1.0, d)
         engine.backward(run.networks, 0, x, h1, h2, d + shift, e1, e2, w, g)
-        run.networks[0] += run.rate * g
+        run.networks[0] += run.step_size * g
     engine.forward(run.networks, 0, x, h1, h2, f)
     engine.policies(run.method, f, pi)
     return pi
@@ -432,7 +432,7 @@ def test_holm_by_hand():
 def small(monkeypatch):
     """Replace the table by one that is computed by hand."""
     rows = [
-        {"task": "grid", "method": method, "tuned": "phase 1", "rate": 1.0, "seed": seed,
+        {"task": "grid", "method": method, "tuned": "phase 1", "step_size": 1.0, "seed": seed,
          "length": length, "end": 1.0, "learnt": seed != 9, "recovery": times(seed, length),
          "censored": times(seed, length) == 4000}
         for method, times in (("pg-sm", lambda s, n: min(n, 4000)), ("ce", lambda s, n: 500 + s))
@@ -539,7 +539,7 @@ def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
 def test_rates_of_the_committed_runs_are_those_of_the_tuning():
     judged = quantities.table()
     for (task, method, tuned), own in judged.groupby(["task", "method", "tuned"]):
-        assert set(own.rate) == {quantities.rates(task, method)[tuned]}
+        assert set(own.step_size) == {quantities.step_sizes(task, method)[tuned]}
     plan = runs.protocol()["judging"]
     for task, names in plan["methods"].items():
         for method in names:
@@ -570,7 +570,7 @@ def test_committed_run_is_computed_again(task, method, seed):
     judged = quantities.table()
     own = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
     own = own[own.tuned == "phase 1"].iloc[0]
-    (row,) = runs.judge(task, method, "phase 1", own.rate, seed, [1000])
+    (row,) = runs.judge(task, method, "phase 1", own.step_size, seed, [1000])
     assert (row["length"], row["recovery"], row["censored"], row["learnt"]) == (
         own.length, own.recovery, own.censored, own.learnt,
     )  # fmt: skip
@@ -586,7 +586,7 @@ def test_runs_with_the_larger_cap_continue_the_judged_ones():
     assert len(own) == 10 * len(TASKS)
     both = own.merge(
         judged[judged.tuned == "phase 1"],
-        on=["task", "method", "rate", "seed", "length", "end", "learnt"],
+        on=["task", "method", "step_size", "seed", "length", "end", "learnt"],
         suffixes=("", "_judged"),
     )
     assert len(both) == len(own)
@@ -605,7 +605,7 @@ def test_runs_decided_later_are_those_listed():
         for seed in seeds
         for length in lengths
     ]
-    columns = ["task", "method", "rate", "seed", "length"]
+    columns = ["task", "method", "step_size", "seed", "length"]
     assert list(quantities.post_hoc_table()[columns].itertuples(index=False, name=None)) == listed
     watched = [
         (task, method, rate, seed, length)
@@ -614,7 +614,7 @@ def test_runs_decided_later_are_those_listed():
     ]
     assert list(quantities.turns()[columns].itertuples(index=False, name=None)) == watched
     for task, method, rate, *_ in runs.CRITICS:  # the rates are those of the judged runs
-        assert rate == quantities.rates(task, method)["phase 1"]
+        assert rate == quantities.step_sizes(task, method)["phase 1"]
 
 
 def test_values_of_the_chain_are_those_of_its_states():
@@ -630,13 +630,13 @@ def test_values_of_the_chain_are_those_of_its_states():
 
 def test_committed_turn_of_a_critic_is_computed_again():
     own = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
-    row = runs.critic_turns("chain .2", "pg-sm", own.rate, 3, own.length, 4000)
+    row = runs.critic_turns("chain .2", "pg-sm", own.step_size, 3, own.length, 4000)
     assert (row["turned"], row["censored"]) == (own.turned, own.censored)
 
 
 @pytest.mark.parametrize("method", ["pg-es", "soft neurd"])
 def test_runs_that_leave_the_range_of_floats_are_errors(method):
-    sentence = rf"run of {method} with rate 1e\+200 and seed 3 on grid: .* within 50 updates"
+    sentence = rf"run of {method} with step size 1e\+200 and seed 3 on grid: .* within 50 updates"
     learner = Learner(TASKS["grid"], method, 1e200, 3)
     with pytest.raises(ValueError, match=sentence):
         learner.learn(50, 0)

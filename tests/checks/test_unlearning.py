@@ -134,8 +134,8 @@ def test_path_recovers_after_the_count():
     ("arguments", "words"),
     [
         ({"n": -1}, "n: expected an integer from 0"),
-        ({"n": 1, "eta": 0}, "eta: expected a number above 0"),
-        ({"n": 1, "eta": "x"}, "eta: expected an integer, a fraction"),
+        ({"n": 1, "step_size": 0}, "step_size: expected a number above 0"),
+        ({"n": 1, "step_size": "x"}, "step_size: expected an integer, a fraction"),
         ({"n": 1, "update": "sarsa"}, "update: unknown 'sarsa'"),
         ({"n": 1, "schedule": "linear"}, "schedule: expected one of"),
         ({"n": 1, "factor": "halve"}, "factor: expected one of"),
@@ -161,11 +161,14 @@ def test_invalid_arguments_raise(arguments, words):
             r"at least 1e\+06 and at most 4\.001e\+06",
         ),
         ({"n": 10**9, "update": "ce", "start": "1/5"}, "no bound on n' is proved"),
-        ({"n": 1, "eta": 1000}, r"at least 10\^213 backward"),
-        ({"n": 1, "eta": "1e300"}, r"at least 10\^\(10\^299\) backward"),
-        ({"n": 1, "eta": 3 * 10**4000}, r"at least 10\^\(10\^3999\) backward"),
+        ({"n": 1, "step_size": 1000}, r"at least 10\^213 backward"),
+        ({"n": 1, "step_size": "1e300"}, r"at least 10\^\(10\^299\) backward"),
+        ({"n": 1, "step_size": 3 * 10**4000}, r"at least 10\^\(10\^3999\) backward"),
         ({"n": 5, "update": "ce", "start": "1e-300"}, r"at least 10\^29\d backward"),
-        ({"n": 5, "update": "pg-es", "p": 3, "eta": "1.33333333334"}, r"at least 10\^1\d backward"),
+        (
+            {"n": 5, "update": "pg-es", "p": 3, "step_size": "1.33333333334"},
+            r"at least 10\^1\d backward",
+        ),
     ],
 )
 def test_count_above_the_step_limit_raises_and_gives_proved_bounds(arguments, words):
@@ -382,7 +385,7 @@ def test_step_flow_time_matches_hand_solution():
         flow_times.step_flow_times(1, 1, "di")
     with pytest.raises(ValueError, match="with its factor, got pg-es factor=drop"):
         flow_times.step_flow_times(2, 1, make_update("pg-es", factor="drop"))
-    with pytest.raises(ValueError, match="n = 1, eta = 2: the policy never recovers"):
+    with pytest.raises(ValueError, match="n = 1, step_size = 2: the policy never recovers"):
         flow_times.step_flow_times(1, 2, "pg-es")
 
 

@@ -77,9 +77,9 @@ def times_by_setting(table):
     """Group settings that differ only in the rate; return their times, run by rate."""
     found = {}
     for values, group in table.groupby(COLUMNS, dropna=False, observed=True):
-        others, eta = setting_of(values)
+        others, step_size = setting_of(values)
         steps = group.sort_values("run")["steps"].to_numpy(dtype=float)
-        found.setdefault((others, values[COLUMNS.index("max_steps")]), {})[eta] = steps
+        found.setdefault((others, values[COLUMNS.index("max_steps")]), {})[step_size] = steps
     return {
         key: np.stack(list(rates.values()), axis=1)
         for key, rates in found.items()
@@ -112,7 +112,7 @@ def resampled(found, tables=5):
 
 @pytest.fixture(scope="module")
 def random_mdps():
-    rows = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
+    rows = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["options"] == "paper")]
     return times_by_setting(rows[rows["scheme"] != "LowOffPol"])
 
 
@@ -158,17 +158,19 @@ def both_sweeps(tmp_path_factory):
 def rows_of(directory):
     with Database(directory) as database:
         rows = database.read()
-    return rows.astype({"update": str}).sort_values(["update", "eta", "run"], ignore_index=True)
+    return rows.astype({"update": str}).sort_values(
+        ["update", "step_size", "run"], ignore_index=True
+    )
 
 
 def test_adaptive_sweep_is_a_subset_of_the_full_sweep(both_sweeps):
     least, most = rows_of(both_sweeps / "adaptive"), rows_of(both_sweeps / "full")
     assert len(most) == 480
-    again = least[["update", "eta", "run"]].merge(most)
+    again = least[["update", "step_size", "run"]].merge(most)
     pd.testing.assert_frame_equal(again[least.columns], least, check_categorical=False)
-    counts = least.groupby(["update", "eta"])["run"].count()
-    assert set(counts.xs(3.0, level="eta")) == {80}
-    assert set(counts.drop(3.0, level="eta")) == {40}
+    counts = least.groupby(["update", "step_size"])["run"].count()
+    assert set(counts.xs(3.0, level="step_size")) == {80}
+    assert set(counts.drop(3.0, level="step_size")) == {40}
 
 
 def test_interrupted_adaptive_sweep_resumes_to_the_same_table(both_sweeps, tmp_path):
@@ -183,11 +185,11 @@ def test_collect_includes_all_runs_if_a_setting_was_stopped_early(both_sweeps, t
     assert "320 of 320 runs" in collect(both_sweeps / "adaptive", tmp_path / "left")
     # in an interrupted sweep the slow rates lack runs although they were not dropped
     rows = rows_of(both_sweeps / "full")
-    cut = rows[(rows["eta"] < 1.0) | (rows["run"] < 40)]
+    cut = rows[(rows["step_size"] < 1.0) | (rows["run"] < 40)]
     assert EarlyStopping(cut).left_early() == set()
-    slow = rows[(rows["eta"] > 1.0) | (rows["run"] < 40)]
+    slow = rows[(rows["step_size"] > 1.0) | (rows["run"] < 40)]
     assert len(EarlyStopping(slow).left_early()) == 4
-    early = rows[(rows["eta"] > 1.0) | (rows["run"] < 10)]
+    early = rows[(rows["step_size"] > 1.0) | (rows["run"] < 10)]
     assert EarlyStopping(early).left_early() == set()
 
 
@@ -244,7 +246,7 @@ def test_curves_use_all_runs_of_each_rate(adaptive_results):
             )
         panel = PANELS[name].rows(least.table)
         x = int(few.counts[0].argmin())
-        one = panel[(panel["update"] == "pg-sm") & np.isclose(panel["eta"], few.axis[x])]
+        one = panel[(panel["update"] == "pg-sm") & np.isclose(panel["step_size"], few.axis[x])]
         assert few.point("mean")[0, x] == one["steps"].mean()
         assert few.made[:, 0, x].sum() == len(one) == few.counts[0, x]
 

@@ -30,7 +30,7 @@ from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
 from pu_lib.experiments.cells import Chunk, Process
 from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of
-from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
+from pu_lib.experiments.options import OPTIONS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.results import Curves, committed
 from pu_lib.experiments.tables import Tables, lay_out
@@ -72,8 +72,8 @@ def test_median_limits_of_one_run_are_infinite():
 def early_stopping(times, runs):
     """Return the state of an adaptive sweep after equal runs of the given rates."""
     found = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
-    for eta, steps in times.items():
-        chunk = Chunk(replace(CELL, step_size=eta), 0, runs)
+    for step_size, steps in times.items():
+        chunk = Chunk(replace(CELL, step_size=step_size), 0, runs)
         found.note(chunk, {"run": np.arange(runs), "steps": np.full(runs, steps)})
     return found
 
@@ -88,7 +88,7 @@ def early_stopping(times, runs):
     ],
 )
 def test_step_size_is_dropped_if_another_needs_a_hundredth_of_the_steps(times, left):
-    chunks = [Chunk(replace(CELL, step_size=eta), 400, 20) for eta in times]
+    chunks = [Chunk(replace(CELL, step_size=step_size), 400, 20) for step_size in times]
     going_on = early_stopping(times, 400).needed(chunks)
     assert [c.cell.step_size for c in chunks if c not in going_on] == left
 
@@ -97,7 +97,7 @@ def test_left_early_returns_stopped_settings_with_their_step_size():
     found = early_stopping({0.1: 1000, 1.0: 10}, 400)
     assert found.left_early() == set()
     found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
-    assert found.left_early() == {setting_of({**WORDS, "eta": 0.1}.values())}
+    assert found.left_early() == {setting_of({**WORDS, "step_size": 0.1}.values())}
 
 
 # Collecting
@@ -111,7 +111,7 @@ def rows(runs, **columns):
 
 def test_provenance_counts_runs_settings_and_steps():
     table = pd.concat(
-        [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
+        [rows(3), rows(2, step_size=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
         ignore_index=True,
     )
     note = collecting._provenance(table, "the command", 2.6)
@@ -151,9 +151,11 @@ def test_schemes_match_the_paper():
 
 def test_complete_includes_runs_with_missing_beta(monkeypatch):
     monkeypatch.setattr(collecting, "paper_chunks", list)
-    table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
+    table = pd.concat(
+        [rows(3, beta=math.nan), rows(2, beta=math.nan, step_size=10.0)], ignore_index=True
+    )
     kept = collecting._complete(table)
-    assert list(zip(kept["eta"], kept["run"], strict=True)) == [
+    assert list(zip(kept["step_size"], kept["run"], strict=True)) == [
         (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
     ]  # fmt: skip
 
@@ -291,15 +293,15 @@ def test_target_is_a_share_of_the_gap(target):
 
 @pytest.mark.parametrize("size", [1e-10, 1e10, -1e-10, -1e10])
 def test_initial_escort_parameters_are_limited_in_magnitude(size):
-    assert replace(PRESETS["paper"], escort_start=size).escort_start == size
+    assert replace(OPTIONS["paper"], escort_start=size).escort_start == size
     beyond = size * 1.01 if abs(size) > 1 else size / 1.01
     with pytest.raises(ValueError, match="escort_start: expected a modulus from 1e-10 to 1e"):
-        replace(PRESETS["paper"], escort_start=beyond)
+        replace(OPTIONS["paper"], escort_start=beyond)
 
 
 def test_escort_parameters_start_at_one():
     memory = live.RunBuffers()
-    memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
+    memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", OPTIONS["paper"], 1)
     assert memory.theta.tolist() == [[1.0, 1.0]] * 3
 
 
@@ -317,9 +319,9 @@ def test_escort_parameters_start_at_one():
     ],
 )
 def test_options_are_accepted_up_to_their_limits(allowed, refused):
-    replace(PRESETS["paper"], **allowed)
+    replace(OPTIONS["paper"], **allowed)
     with pytest.raises(ValueError, match=f"{list(refused)[-1]}.*: "):
-        replace(PRESETS["paper"], **refused)
+        replace(OPTIONS["paper"], **refused)
 
 
 def test_schedule_probability_is_at_most_one():
@@ -376,7 +378,7 @@ def test_censored_shares_count_runs_in_floats_and_with_exponents(monkeypatch):
     assert axis.tolist() == [1.0, 10.0]
     assert (in_floats.tolist(), with_exponents.tolist()) == ([0.5, 1.0], [0.0, 0.5])
     assert rounding.passed_without("chain/HiOffPol") == 0.5
-    assert rounding.passed_without("chain/HiOffPol", eta=1.0) == pytest.approx(2 / 3)
+    assert rounding.passed_without("chain/HiOffPol", step_size=1.0) == pytest.approx(2 / 3)
 
 
 def test_pair_of_runs_in_floats_and_with_exponents_matches_hand_solution(monkeypatch):
@@ -437,15 +439,17 @@ def test_comparison_rejects_a_single_run():
 
 
 def test_effects_compare_the_same_runs_with_and_without_a_change():
-    def made(steps, experiment="chain", preset="paper", beta=0.8, eta=1.0, update="ce", **others):
-        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "eta": eta}
+    def made(
+        steps, experiment="chain", options="paper", beta=0.8, step_size=1.0, update="ce", **others
+    ):
+        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "step_size": step_size}
         same = {**cell, "n_states": 7, "n_actions": 2, "experiment": experiment, "beta": beta}
         return [
-            {**same, **others, "preset": preset, "run": run, "steps": n, "censored": n > 50}
+            {**same, **others, "options": options, "run": run, "steps": n, "censored": n > 50}
             for run, n in steps.items()
         ]
 
-    changed = {"experiment": "ablations", "preset": "paper cut=0"}
+    changed = {"experiment": "ablations", "options": "paper cut=0"}
     table = pd.DataFrame(
         made({0: 10, 1: 20, 2: 40})
         + made({1: 60, 2: 40, 3: 30}, **changed)
@@ -459,7 +463,7 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
         + made({0: 1}, **changed, update="mce")
         + made({0: 1}, **changed, n_states=5)
         + made({0: 1}, "ablations", "paper cut=7")
-        + made({0: 1, 1: 1}, eta=0.5)
+        + made({0: 1, 1: 1}, step_size=0.5)
     )
     median, cut, beta = details.effects(table).to_dict("records")
     assert {row["n_states"] for row in (median, cut, beta)} == {7}
@@ -479,7 +483,7 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
 def test_options_are_ranked_by_their_geometric_mean_effects(monkeypatch):
     ends = {"low": [1.0, 50.0, 0.5], "high": [2.0, 200.0, 1.0]}
     cells = pd.DataFrame({"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], **ends}).assign(
-        domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", eta=1.0
+        domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", step_size=1.0
     )
     monkeypatch.setattr(details, "effects", lambda _: cells)
     ranked = details.ranking(None)

@@ -23,7 +23,7 @@ from pu_lib.experiments.cells import read_process
 from pu_lib.experiments.collect import collect
 from pu_lib.experiments.database import Database, DatabaseError, cell_of, words_of
 from pu_lib.experiments.jekyll_hyde import RunBuffers, engine_of, fingerprint, seed_state, simulate
-from pu_lib.experiments.options import PAPER, PRESETS, SCHEMES, describe, parse
+from pu_lib.experiments.options import OPTIONS, PAPER, SCHEMES, describe, parse
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.race import Race, RaceEntry, race
@@ -89,7 +89,7 @@ def test_sweep_writes_a_dataset_and_resumes(tmp_path, capsys):
     ("arguments", "sentence"),
     [
         (["sweep", "chain", "--scheme", "Some"], "scheme: unknown 'Some'"),
-        (["sweep", "chain", "--preset", "mine"], "preset: unknown 'mine'. There are: paper"),
+        (["sweep", "chain", "--options", "mine"], "options: unknown 'mine'. There are: paper"),
         (["sweep", "nowhere.npz"], "there is no such file"),
         (["collect", "/no/such/dataset", "--out", "/tmp/unused"], "there is no such directory"),
         (["sweep", "NoSuchEnvironment-v0"], "cannot be made"),
@@ -132,14 +132,14 @@ def test_race_ranks_by_mean_for_any_number_of_threads(own_process):
 PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
 
 
-def first_pass(mdp, problem, update, eta, number, domain):
+def first_pass(mdp, problem, update, step_size, number, domain):
     """Return the first evaluated step at which the plain loop's policy reaches the target.
 
     The policy is evaluated at every step up to 67, and then every 3 %.
     """
     step = 1
     while True:
-        setting = (update, eta, SCHEMES["HiOffPol"], seed_state(0, domain, number))
+        setting = (update, step_size, SCHEMES["HiOffPol"], seed_state(0, domain, number))
         # the target cannot be reached, so that the run ends at `step`
         end = run_reference(mdp, math.inf, *setting, max_steps=step, first_gap=10**9)
         if end.performance >= problem.threshold:
@@ -165,10 +165,11 @@ def test_fast_updates_have_different_mean_times():
 def test_race_times_agree_with_the_plain_loop():
     mdp = FiniteMDP(*TWO_STATES)
     problem = make_problem(mdp, 0.95)
-    for update, eta in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
-        (entry,) = race(mdp, step_sizes=[eta], runs=4, updates=[update])
+    for update, step_size in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
+        (entry,) = race(mdp, step_sizes=[step_size], runs=4, updates=[update])
         times = [
-            first_pass(mdp, problem, update, eta, run, read_process(mdp).name) for run in range(4)
+            first_pass(mdp, problem, update, step_size, run, read_process(mdp).name)
+            for run in range(4)
         ]
         assert entry.best.mean == np.mean(times), update
         assert entry.best.median == sorted(times)[1], update  # the lower of the two in the middle
@@ -180,7 +181,7 @@ def test_evaluations_do_not_change_the_steps_of_a_run(update):
     problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
     for first_gap in (1, 7, None):
         memory, seeds = RunBuffers(), seed_state(0, "chain", 0)
-        setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
+        setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, OPTIONS["paper"], 4000)
         ends.append(simulate(*setting, memory, first_gap).steps)
         simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
         assert memory.theta.tolist() == run_of_900_steps(problem, update).theta.tolist()
@@ -192,7 +193,7 @@ def test_evaluations_do_not_change_the_steps_of_a_run(update):
 def run_of_900_steps(problem, update):
     """Return the memory of a run that is evaluated only at its last step."""
     memory = RunBuffers()
-    setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
+    setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), OPTIONS["paper"], 900)
     simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
     return memory
 
@@ -228,11 +229,11 @@ def test_race_reads_an_overwritten_file_again(tmp_path, own_process):
 
 def test_default_grid_is_extended_if_the_best_step_size_is_at_its_edge(monkeypatch):
     settings = {**PLAIN, "updates": ["pg-sm", "di"]}
-    monkeypatch.setattr("pu_lib.experiments.race.RACE_RATES", (0.1, 0.316))
+    monkeypatch.setattr("pu_lib.experiments.race.RACE_STEP_SIZES", (0.1, 0.316))
     found = race("chain n_states=5", **settings)
     for entry in found:
         assert max(entry.summaries) > 0.316
-        assert entry.edge == "" or entry.best_rate == max(entry.summaries)
+        assert entry.edge == "" or entry.best_step_size == max(entry.summaries)
     given = race("chain n_states=5", step_sizes=(0.1, 0.316), **settings)
     assert [set(entry.summaries) for entry in given] == [{0.1, 0.316}] * 2
     assert "is the highest of the grid: higher ones may be better" in given.notes[0]
@@ -242,7 +243,7 @@ def test_default_grid_is_extended_if_the_best_step_size_is_at_its_edge(monkeypat
 def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
     found = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
     assert found.notes == [
-        "No update reached the target within 200 steps at any learning rate: allow more steps, "
+        "No update reached the target within 200 steps at any step size: allow more steps, "
         "lower the target, or explore more (another scheme)."
     ]
     assert "inf" not in str(found)
@@ -256,7 +257,7 @@ def test_columns_of_a_printed_race_are_aligned():
     fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
     none = RaceEntry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
     head, *rows = str(Race((fast, some, none), 20_000)).splitlines()[:4]
-    titles = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+    titles = ["update", "best step size", "median", "95 %", "mean", "95 %", "censored"]
     assert re.split(" {2,}", head) == titles
     cells = re.split(" {2,}", rows[1])
     assert cells[:4] == ["di", "10", "6,313", "6,130 to > 20,000"]
@@ -480,7 +481,7 @@ def test_update_name_means_the_same_algorithm_everywhere(update, factor):
     expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
     assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
     problem, memory = make_problem(mdp, 0.9, "first"), RunBuffers()
-    setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 500)
+    setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), OPTIONS["paper"], 500)
     steps = simulate(problem, update, *setting, memory).steps
     plain = run_reference(mdp, problem.threshold, update, *setting, first_gap=25)
     assert plain.steps == steps == simulate(problem, expected, *setting).steps
@@ -494,7 +495,7 @@ def test_update_name_means_the_same_algorithm_everywhere(update, factor):
     assert domino(5, update, 5) == domino(5, "pg-es", 5, factor=factor)
 
 
-def test_preset_rejects_the_escort_factor():
+def test_options_reject_the_escort_factor():
     for factor in ("keep", "drop"):
         with pytest.raises(ValueError, match="escort_factor is an option of the update"):
             parse(f"paper escort_factor={factor}")
@@ -524,7 +525,7 @@ def test_default_updates_of_a_sweep_match_the_papers_program():
 def test_columns_of_a_table_identify_the_update(update, columns):
     (chunk,) = grid("chain", [update], [1.0], runs=1)
     words = words_of(chunk.cell)
-    assert (words["update"], words["preset"]) == columns
+    assert (words["update"], words["options"]) == columns
     assert name_of(cell_of(words).update) == update
 
 
@@ -535,8 +536,8 @@ def test_grid_rejects_options_that_tables_cannot_store():
         grid("chain", ["pg-es", "pg-es factor=keep"])
 
 
-@pytest.mark.parametrize(("update", "preset"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
-def test_paper_sweep_stores_the_factor_of_pg_es(update, preset, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("update", "factor"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
+def test_paper_sweep_stores_the_factor_of_pg_es(update, factor, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
         "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: calls.append(chunks)
@@ -544,8 +545,8 @@ def test_paper_sweep_stores_the_factor_of_pg_es(update, preset, tmp_path, monkey
     assert main(["sweep", "paper", "--out", str(tmp_path), "--update", update]) == 0
     cells = {chunk.cell for chunk in calls[0]}
     assert {cell.update.name for cell in cells} == {"pg-es"}
-    presets = [words_of(cell)["preset"] for cell in cells]
-    assert {("escort_factor=keep" in words) for words in presets} == {bool(preset)}
+    options = [words_of(cell)["options"] for cell in cells]
+    assert {("escort_factor=keep" in words) for words in options} == {bool(factor)}
 
 
 def test_race_raises_if_max_episodes_ends_a_run():
@@ -617,13 +618,15 @@ def test_sweep_rejects_invalid_tables_of_known_runs(change, sentence, tmp_path):
 def test_sweep_accepts_known_runs_as_strings(tmp_path):
     settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
-    table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype({"steps": str, "eta": str})
+    table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype(
+        {"steps": str, "step_size": str}
+    )
     assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings).computed == 0
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_initial_hyde_value_is_parsed_in_any_preset(name):
-    options = replace(PRESETS[name], hyde_start="bound")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_initial_hyde_value_is_parsed_in_all_named_options(name):
+    options = replace(OPTIONS[name], hyde_start="bound")
     assert parse(describe(options)) == options
     assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5
 

@@ -200,9 +200,9 @@ def slow_sweep(chunks, directory, written):
 def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
     """Kill at random times, also during the creation of the database; then finish the sweep."""
     cells = [
-        cell_of({**WORDS, "update": update, "eta": eta})
+        cell_of({**WORDS, "update": update, "step_size": step_size})
         for update in ("di", "ce")
-        for eta in (0.1, 1.0)
+        for step_size in (0.1, 1.0)
     ]
     chunks = chunks_of(cells, 900, 5)
     run_missing(chunks, tmp_path / "whole")
@@ -336,9 +336,9 @@ def test_settings_that_change_the_process_are_no_conflict(tmp_path):
         assert sweep(process, tmp_path, runs=1, **SETTINGS, **options).computed >= 1
     rows = read(tmp_path)
     assert (
-        rows.groupby(["domain", "n_states", "beta", "preset", "seed"], dropna=False, observed=True)[
-            "process"
-        ]
+        rows.groupby(
+            ["domain", "n_states", "beta", "options", "seed"], dropna=False, observed=True
+        )["process"]
         .nunique()
         .eq(1)
         .all()
@@ -486,7 +486,7 @@ def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
         ("UPDATE settings SET cell = replace(cell, '20000', '30000')", "the checksum of a run"),
         ("UPDATE settings SET cell = '{'", "a setting cannot be read"),
         ("UPDATE settings SET cell = '[]'", "a setting cannot be read"),
-        ("UPDATE settings SET cell = '{\"eta\": 1}'", "a setting cannot be read"),
+        ("UPDATE settings SET cell = '{\"step_size\": 1}'", "a setting cannot be read"),
         (
             "UPDATE settings SET cell = replace(cell, '\"seed\": 3', '\"seed\": true')",
             "seed: expected",

@@ -58,7 +58,7 @@ def test_published_points_have_the_stated_numbers_of_runs():
 
 def test_reading_errors_are_below_the_stated_bound():
     points = published()
-    n = points["actor_learning_rate"].map(runs_behind())
+    n = points["step_size"].map(runs_behind())
     whole = (points["episodes_to_half_gap"] - 1.0) * n
     worst = np.abs(whole - whole.round()) / n
     assert worst.max() < READING
@@ -67,8 +67,8 @@ def test_reading_errors_are_below_the_stated_bound():
 def test_runs_are_censored_only_at_the_largest_step_sizes():
     table = comparison()
     for which in ("their lost", "lost"):
-        assert (table.loc[table["eta"] < 300.0, which] == 0).all()
-        last = table[table["eta"] > 600.0].set_index("schedule")[which]
+        assert (table.loc[table["step_size"] < 300.0, which] == 0).all()
+        last = table[table["step_size"] > 600.0].set_index("schedule")[which]
         assert last.filter(like="o=0.5").min() > 2 * last.filter(like="o=10").max()
     ours, theirs = (table[which].sum() for which in ("lost", "their lost"))
     assert abs(ours - theirs) < 3 * np.sqrt(ours + theirs)

@@ -132,13 +132,13 @@ def test_flip_times_of_a_run_are_mostly_in_order():
 
 
 def test_run_that_underflows_reaches_the_target_with_exponents():
-    both = pair("chain/HiOffPol", eta=100.0, run=0)
+    both = pair("chain/HiOffPol", step_size=100.0, run=0)
     assert both.floats.censored
     assert both.zeros > 0
     assert not both.scaled.censored
     assert both.smallest < -324
     # at a small rate nothing is rounded to zero, and both runs are equal
-    same = pair("chain/HiOffPol", eta=1.0, run=0)
+    same = pair("chain/HiOffPol", step_size=1.0, run=0)
     assert same.floats == same.scaled
     assert same.zeros == 0
 

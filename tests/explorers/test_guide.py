@@ -72,7 +72,7 @@ def test_network_numbers_use_the_best_of_three_learning_rates() -> None:
     scores, update = measures.contexts().models(0.0)[1], UPDATES["pg-sm"]
     ends = {
         rate: measures.learn(update, measures.contexts(), scores, 200, rate, 50).performance[-1]
-        for rate in measures.RATES
+        for rate in measures.STEP_SIZES
     }
     assert max(ends, key=lambda rate: ends[rate]) == 0.3
     numbers = measures.kept()["network"]
@@ -89,7 +89,7 @@ def test_cross_entropy_ends_nearer_than_its_modification_in_eight_networks() -> 
                 measures.learn(update, task, scores, 200, rate, 50).performance[-1]
                 for rate in rates
             )
-            for update, rates in (("ce", [3.0]), ("sce", [3.0]), ("mce", measures.RATES))
+            for update, rates in (("ce", [3.0]), ("sce", [3.0]), ("mce", measures.STEP_SIZES))
         )
         assert min(ce, sce) > mce
         ahead.add("ce" if ce > sce else "sce")
@@ -230,13 +230,13 @@ def test_off_policy_numbers_by_independent_code() -> None:
     table = committed().table
     experiments = ["random-mdp", "random-mdp more"]
     rows = table[table["experiment"].isin(experiments) & (table["scheme"] == "HiOffPol")]
-    rows = rows[rows["preset"] == "paper"]  # PG-ES without its factor
+    rows = rows[rows["options"] == "paper"]  # PG-ES without its factor
     for situation, centre in (
         ("off-policy", lambda steps: np.sort(steps)[(len(steps) - 1) // 2]),
         ("off-policy, mean", np.mean),
     ):
         best: dict[str, float] = {}
-        for (update, rate), steps in rows.groupby(["update", "eta"], observed=True)["steps"]:
+        for (update, rate), steps in rows.groupby(["update", "step_size"], observed=True)["steps"]:
             best[update] = min(best.get(update, np.inf), middle := centre(steps.to_numpy()))
             if update == "di" and middle == best[update]:
                 chosen = rate

@@ -219,7 +219,7 @@ TYPED: dict[str, dict[str, Any]] = {
         "--step-size": NUMBER, "--update": NAME, "--target": NUMBER,
         "--max-steps": st.sampled_from(["0", "9", "x", "1e3"]), "--seed": WHOLE,
         "--workers": st.sampled_from(["0", "1", "-1", "x"]),
-        "--preset": st.sampled_from(["paper", "", "paper cut=x", "paper cut=-1", "é"]),
+        "--options": st.sampled_from(["paper", "", "paper cut=x", "paper cut=-1", "é"]),
         "--scheme": st.sampled_from(["HiOffPol", "x", ""]),
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},

@@ -37,7 +37,7 @@ from pu_lib.updates import PAPER
 
 ETAS = ("0.05", "0.3", "1", "2.5", "8")
 
-UPDATES: tuple[Mapping[str, str], ...] = (
+UPDATES: tuple[Mapping[str, Any], ...] = (
     {"update": "pg-sm"},
     {"update": "di"},
     {"update": "ce"},
@@ -47,7 +47,7 @@ UPDATES: tuple[Mapping[str, str], ...] = (
     {"update": "pg-es", "p": "4", "factor": "drop"},
 )
 
-PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
+PAPER_STEP_SIZES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
 """The step sizes of the updates in section 4.2."""
 
 
@@ -58,7 +58,7 @@ PAPER_RATES = {update: 10 if update == "pg-sm" else 1 for update in PAPER}
     },
 )
 def recursion_gives_the_flip_times(
-    compare: Recorder, updates: Sequence[Mapping[str, str]] = UPDATES
+    compare: Recorder, updates: Sequence[Mapping[str, Any]] = UPDATES
 ) -> None:
     """The recursion with the strict count gives the flip times of the simulation."""
     starts = ("1/20", "1/2", "9/10")
@@ -66,9 +66,9 @@ def recursion_gives_the_flip_times(
         if options["update"] == "pg-es" and start != "1/2":
             continue  # the claim is for the uniform policy only
         at: dict[str, Any] = {**options, "eta": eta, "states": states, "start": start}
-        simulated = simulate(**at)
+        simulated = simulate(states, step_size=eta, start=start, **options)
         for strict in (True, False):
-            times = recursion(**at, strict=strict)
+            times = recursion(states, step_size=eta, start=start, strict=strict, **options)
             compare.equal(
                 "flip times",
                 simulated,
@@ -333,7 +333,7 @@ def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) ->
 )
 def domino_exaggerates(
     compare: Recorder,
-    rates: Mapping[str, Number] = PAPER_RATES,
+    rates: Mapping[str, Number] = PAPER_STEP_SIZES,
     factor: float = 1.0,
     small: Sequence[Number] = ("0.1",),
 ) -> None:

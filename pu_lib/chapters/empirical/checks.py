@@ -65,7 +65,7 @@ from pu_lib.experiments.curves import (
 )
 from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.results import (
-    FIXED_RATES,
+    FIXED_STEP_SIZES,
     PANELS,
     TIED,
     Curves,
@@ -98,7 +98,7 @@ HIGH_RATE = 3.0
 """Rates above this are high, as in `pu_lib.experiments.rounding`."""
 
 RATE_PANELS = (*RANDOM_MDPS, *CHAINS, "cliff")
-"""The panels of the paper with the learning rate on the horizontal axis."""
+"""The panels of the paper with the step size on the horizontal axis."""
 
 
 # The introduction
@@ -196,7 +196,7 @@ def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
     wrong={"or wider than the narrowest by no more than a decade": {"limit": -1.0}},
 )
 def es_bandwidth(compare: Recorder, table: Runs = None, limit: float = 0.0) -> Status:
-    """PG-ES has a narrower range of learning rates than any other update, in every scheme.
+    """PG-ES has a narrower range of step sizes than any other update, in every scheme.
 
     The status if a range ends at a factor 2 or 5 of the best time, and not at 3, is reported, but
     does not count.
@@ -533,14 +533,14 @@ def di_dilemma(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence("sec:chainexp/best-rates", wrong=POLICY_GRADIENTS_SWAPPED)
 def best_rates(table: Runs = None) -> Iterator[Inequality]:
-    """The fixed rates of the paper are best: each time is within a factor 1.5 of the best time.
+    """The paper's fixed step sizes are best: each time is within a factor 1.5 of the best time.
 
     The chains have 7 states under LowOffPol and 10 states under HiOffPol.
     """
     for t in estimates(table, *CHAINS[1:], label=SCHEME_AND_BETA):
-        for u, rate in FIXED_RATES.items():
-            loss = t.at(u, rate) / t.best(u)
-            yield t.below(f"{label_of(u)} at η = {rate:g} over its best", loss, 1.5)
+        for u, step_size in FIXED_STEP_SIZES.items():
+            loss = t.at(u, step_size) / t.best(u)
+            yield t.below(f"{label_of(u)} at η = {step_size:g} over its best", loss, 1.5)
 
 
 @sentence(
@@ -949,5 +949,5 @@ def _by_rule() -> tuple[int, dict[str, Results]]:
     """Return the number of runs with ties drawn, and a table with this number of runs per rule."""
     table, drawn = results_of(None).table, random_tie_runs()
     tied = table[table["experiment"] == TIED]
-    n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())
+    n = int(tied.groupby(["scheme", "update", "step_size"], observed=True)["run"].count().min())
     return n, {rule: Results(t[t["run"] < n]) for rule, t in (("first", table), ("drawn", drawn))}

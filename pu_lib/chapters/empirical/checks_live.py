@@ -253,15 +253,16 @@ def expected_order(
 
 @sentence(
     "sec:chainexp/projection",
-    wrong={"at a hundred times the rate, where it meets the wall": {"eta": 0.316}},
+    wrong={"at a hundred times the rate, where it meets the wall": {"step_size": 0.316}},
 )
-def no_projection(eta: float = 0.00316) -> Iterator[Inequality]:
+def no_projection(step_size: float = 0.00316) -> Iterator[Inequality]:
     """Under NoExplo DI at its best rate does not reach the boundary of the simplex.
 
     In 104 live runs of at most 50 000 steps on the chain of 5 states, fewer than one run in twenty
     has a probability of zero at one of 20 times before the threshold.
     """
-    yield share(f"DI, η = {eta:g}: runs that met the wall", reached_zero("di", eta, 104), "<", 0.05)
+    name = f"DI, η = {step_size:g}: runs that met the wall"
+    yield share(name, reached_zero("di", step_size, 104), "<", 0.05)
 
 
 @check("sec:chainexp/still-explores", wrong={"DI and CE exchanged": {"one": "di", "other": "ce"}})
@@ -318,12 +319,12 @@ def mce_is_monotone(compare: Recorder, monotone: str = "mce", other: str = "ce")
     policies that jump.
     """
     rows, times = [], []
-    for eta in (0.01, 0.1):
-        (quick, none), (slow, some) = (climb_from_jumping(u, eta) for u in (monotone, other))
+    for step_size in (0.01, 0.1):
+        (quick, none), (slow, some) = (climb_from_jumping(u, step_size) for u in (monotone, other))
         for u, falls, relation in ((monotone, none, "<"), (other, some, ">")):
-            name = f"η = {eta}: falls of {label_of(u)}"
+            name = f"η = {step_size}: falls of {label_of(u)}"
             rows.append(Inequality(name, np.array([falls]), relation, 0.5, ratio=False))
-        name = f"η = {eta}: steps of {label_of(other)} over those of {label_of(monotone)}"
+        name = f"η = {step_size}: steps of {label_of(other)} over those of {label_of(monotone)}"
         times.append(Inequality(name, np.array([slow / quick]), ">", 1.0))
         rows.append(times[-1])
     return decide(compare, rows, least=least(times), most=most(times))

@@ -27,8 +27,8 @@ with both values of beta in the paper, if the table has both.
 
 Words and numbers
 -----------------
-*Best* is the smallest value of a curve over the learning rates. The *range* of an update is the set
-of rates at which its curve is within a factor 3 of its best value. The width of the range is
+*Best* is the smallest value of a curve over the step sizes. The *range* of an update is the set
+of step sizes at which its curve is within a factor 3 of its best value. The width of the range is
 measured in decades, with linear interpolation on logarithmic axes; the range does not extend beyond
 the grid. *Similar* is within a factor 2, *a bit* or *slightly* is a factor between 1 and 2, *much*
 is more than a factor 2, and *very* is more than a factor 5.
@@ -295,13 +295,13 @@ class Estimates:
         """Return the largest of the best values of several updates."""
         return np.asarray(best_of_each(self.values, updates).max(axis=0))
 
-    def at(self, update: str, rate: float) -> Floats:
-        """Return the value of an update at a learning rate."""
-        return value_at(self.values, self.curves, update, rate)
+    def at(self, update: str, step_size: float) -> Floats:
+        """Return the value of an update at a step size."""
+        return value_at(self.values, self.curves, update, step_size)
 
-    def over_best(self, update: str, rate: float) -> Floats:
-        """Return bounds on the value of an update at a learning rate, divided by its best value."""
-        return ratio_bounds(self.at(update, rate), self.best(update), self.curves.cap)
+    def over_best(self, update: str, step_size: float) -> Floats:
+        """Return bounds on the value of an update at a step size, divided by its best value."""
+        return ratio_bounds(self.at(update, step_size), self.best(update), self.curves.cap)
 
     def above(
         self, name: str, values: Floats, limit: float = 1.0, ratio: bool = True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept, ties
 from pu_lib.chapters.networks.learner import TASKS
-from pu_lib.chapters.networks.quantities import rates
+from pu_lib.chapters.networks.quantities import step_sizes
 from pu_lib.claims.tables import Html, claim_link
 from pu_lib.formatting import percent
 from pu_lib.updates import label_of
@@ -153,7 +153,7 @@ ADVICE = {
         "{mean[di]}, CE {mean[ce]}, PG-SM {mean[pg-sm]}.",
         "In our runs of the paper's experiments, without the factor of PG-ES: replay beside a "
         "policy that explores, not fixed logs. On the chain and the "
-        "cliff with exploration no update beats acting greedily, the limit of large rates.",
+        "cliff with exploration no update beats acting greedily, the limit of large step sizes.",
         "empirical.html",
         "The experiments",
         ("guide:off-policy", "sec:randommdps/di-best", "sec:randommdps/hioffpol-helps"),
@@ -328,7 +328,9 @@ def choose(values: str, policy: str, need: str) -> str:
 def recommendation_texts() -> dict[str, dict[str, str]]:
     """Return the texts of each recommendation, with the committed numbers, by situation."""
     numbers = kept()
-    chosen = {name: f"{rates('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")}
+    chosen = {
+        name: f"{step_sizes('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")
+    }
     chosen["epsilon"] = f"{TASKS['grid'].exploration:g}"
     chosen["small"] = percent(ties(weight=0.01, names=["ce"])["ce"], 2)
     return {

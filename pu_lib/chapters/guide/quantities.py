@@ -31,7 +31,7 @@ from pu_lib.updates import JUDGED, UPDATES
 
 __all__ = [
     "MEASURES",
-    "RATES",
+    "STEP_SIZES",
     "back_from",
     "changing",
     "critic",
@@ -57,7 +57,7 @@ Numbers = dict[str, float]
 COMPARED = (*JUDGED, "sce")
 """The updates that are compared."""
 
-RATES = (0.3, 1.0, 3.0)
+STEP_SIZES = (0.3, 1.0, 3.0)
 """The weights of which the best is used for models; with weight 10 networks amplify rounding."""
 
 
@@ -113,7 +113,7 @@ def off_policy(statistic: str = "median") -> Numbers:
     r"""Return a statistic of the steps of the committed HiOffPol runs on Random MDPs.
 
     The statistic is "median", or "mean" for the restricted mean, which counts a run that did not
-    pass as a million steps. Each update is at its best learning rate for the statistic. As in the
+    pass as a million steps. Each update is at its best step size for the statistic. As in the
     experiments, PG-ES omits its factor :math:`p/\lVert\theta\rVert_p`. Fewer steps are better.
     """
     import pandas as pd
@@ -122,10 +122,10 @@ def off_policy(statistic: str = "median") -> Numbers:
         wanted = [
             ("experiment", "in", ["random-mdp", "random-mdp more"]),
             ("scheme", "==", "HiOffPol"),
-            ("preset", "==", "paper"),  # other presets are PG-ES with its factor
+            ("options", "==", "paper"),  # other options are PG-ES with its factor
         ]
-        table = pd.read_parquet(path, columns=["update", "eta", "steps"], filters=wanted)
-    steps = table.groupby(["update", "eta"], observed=True).steps
+        table = pd.read_parquet(path, columns=["update", "step_size", "steps"], filters=wanted)
+    steps = table.groupby(["update", "step_size"], observed=True).steps
     # As in the experiments, a median is one of the recorded numbers of steps.
     middle = steps.mean() if statistic == "mean" else steps.quantile(0.5, interpolation="lower")
     best = middle.groupby("update", observed=True).min()
@@ -175,7 +175,7 @@ def linear(seed: int = 1) -> Numbers:
 
     The contexts are a contextual bandit, so the values do not depend on the policy (their discount
     is 0), and they are linear in the features. A run has 200 steps, and the values are reversed in
-    the first fifty. The result is for the best of `RATES`, except that `di` is fitted before the
+    the first fifty. The result is for the best of `STEP_SIZES`, but `di` is fitted before the
     projection and has growing weights. `npg` is fitted, too, with constant weights; the other
     updates follow the chain rule. The contexts are drawn with the seed.
     """
@@ -190,9 +190,9 @@ def network() -> Numbers:
     return _best_performances(contexts(), 1)
 
 
-def final_performance(update: str, task: Task, scores: ScoreModel, rate: float) -> float:
+def final_performance(update: str, task: Task, scores: ScoreModel, step_size: float) -> float:
     """Return the final performance of one run of `linear` or `network`."""
-    return float(learn(update, task, scores, 200, rate, 50).performance[-1])
+    return float(learn(update, task, scores, 200, step_size, 50).performance[-1])
 
 
 def initial_offset(update: str) -> float:
@@ -206,7 +206,7 @@ def _best_performances(task: Task, model: int) -> Numbers:
     for name in COMPARED:
         if UPDATES[name].parametrization != "direct":
             scores = task.models(initial_offset(name))[model]
-            found[name] = max(final_performance(name, task, scores, rate) for rate in RATES)
+            found[name] = max(final_performance(name, task, scores, size) for size in STEP_SIZES)
     return found
 
 
@@ -252,7 +252,7 @@ def ties(
 def greedy_control() -> dict[str, tuple[float, float]]:
     """Return the median and the mean of a greedy policy, by situation, where it was run.
 
-    With data of another policy this is DI at its largest learning rate, where its policy is greedy
+    With data of another policy this is DI at its largest step size, where its policy is greedy
     for the critic, which is greedy SARSA; with a learned critic it has no actor.
     """
     import pandas as pd
@@ -263,8 +263,8 @@ def greedy_control() -> dict[str, tuple[float, float]]:
             ("scheme", "==", "HiOffPol"),
             ("update", "==", "di"),
         ]
-        runs = pd.read_parquet(path, columns=["eta", "steps"], filters=wanted)
-    steps = runs.steps[runs.eta == runs.eta.max()]
+        runs = pd.read_parquet(path, columns=["step_size", "steps"], filters=wanted)
+    steps = runs.steps[runs.step_size == runs.step_size.max()]
     control = level("grid", "greedy", lengths("grid")[-1])
     return {
         "off-policy": (float(steps.quantile(0.5, interpolation="lower")), float(steps.mean())),

@@ -234,7 +234,7 @@ def decrease_frequency(
 
 def decreases_in_random_mdps(
     update: str | Update = "ce",
-    etas: Sequence[float] = (0.1, 1.0, 10.0),
+    step_sizes: Sequence[float] = (0.1, 1.0, 10.0),
     scales: Sequence[float] = (0.0, 1.0, 3.0, 6.0),
     n: int = 20,
     steps: int = 50,
@@ -248,12 +248,17 @@ def decreases_in_random_mdps(
     rng = np.random.default_rng(seed)
     mdps = [random_mdp(rng, n_states=30, n_actions=4, if_none="last") for _ in range(n)]
     rows = []
-    for eta, scale in product(etas, scales):
+    for step_size, scale in product(step_sizes, scales):
         lower_j, lower_v, worst = [], [], 0.0
         for mdp in mdps:
             theta = scale * rng.normal(size=(mdp.n_states, mdp.n_actions))
             path = run(
-                mdp, as_update(update), steps, step_size=eta, weighting="uniform", theta0=theta
+                mdp,
+                as_update(update),
+                steps,
+                step_size=step_size,
+                weighting="uniform",
+                theta0=theta,
             )
             change = np.diff(path.performance)
             lower_j += list(change < -ROUNDING)
@@ -261,7 +266,7 @@ def decreases_in_random_mdps(
             worst = max(worst, float(-change.min()))
         rows.append(
             {
-                "eta": eta,
+                "step_size": step_size,
                 "scale of theta_0": scale,
                 "updates that lower J": float(np.mean(lower_j)),
                 "lower v somewhere": float(np.mean(lower_v)),

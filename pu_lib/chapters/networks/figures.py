@@ -23,7 +23,7 @@ from pu_lib.chapters.networks.quantities import (
     methods,
     outcomes,
     protocol,
-    rates,
+    step_sizes,
     turns,
 )
 from pu_lib.claims.tables import Html
@@ -170,8 +170,8 @@ def sooner_table(over: str) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def rates_table() -> pd.DataFrame:
-    """Return the rates tried and those tuned on phase 1 and on both; a star marks an end."""
+def step_sizes_table() -> pd.DataFrame:
+    """Return the step sizes tried and those tuned on phase 1 and on both; a star marks an end."""
     rows = {}
     for method, grid in protocol()["rates"].items():
         if len(grid) == 1:
@@ -181,10 +181,13 @@ def rates_table() -> pd.DataFrame:
             if method not in methods(name):
                 cells[task.title] = ""
                 continue
-            found = rates(name, method)
+            found = step_sizes(name, method)
             marked = [f"{x:g}" + ("*" if x in (grid[0], grid[-1]) else "") for x in found.values()]
             cells[task.title] = marked[0] if marked[0] == marked[1] else " | ".join(marked)
-        rows[LOSSES[method].label] = {"rates tried": ", ".join(f"{x:g}" for x in grid), **cells}
+        rows[LOSSES[method].label] = {
+            "step sizes tried": ", ".join(f"{x:g}" for x in grid),
+            **cells,
+        }
     return pd.DataFrame(rows).T
 
 

@@ -64,15 +64,16 @@ class Learner:
     task : Task
     method : str
         One of `pu_lib.engine.networks.METHODS`.
-    rate : float
+    step_size : float
         The step size of the actor.
     seed : int
         The seed of all randomness.
     """
 
-    def __init__(self, task: Task, method: str, rate: float, seed: int) -> None:
-        self.name = f"{method} with rate {rate:g} and seed {seed} on {task.name}"
-        self.task, self.method, self.rate = task, engine.METHODS.index(method), rate
+    def __init__(self, task: Task, method: str, step_size: float, seed: int) -> None:
+        self.name = f"{method} with step size {step_size:g} and seed {seed} on {task.name}"
+        self.task, self.method = task, engine.METHODS.index(method)
+        self.step_size = step_size
         self.words = seed_state(seed, "networks", 0)
         units, batch = engine.UNITS, engine.BATCH
         rows = engine.rows(task.inputs, task.actions)
@@ -130,7 +131,7 @@ class Learner:
             np.array(task.pays),
             phase,
             self.method,
-            self.rate,
+            self.step_size,
             task.gamma,
             task.exploration,
             updates,
@@ -148,7 +149,7 @@ class Learner:
         if not np.isfinite(self.networks).all():
             raise ValueError(
                 f"run of {self.name}: the parameters leave the range of floats (1.8e308) within "
-                f"{self.counts[0]} updates; use a smaller rate."
+                f"{self.counts[0]} updates; use a smaller step size."
             )
         return earned
 

@@ -2,7 +2,7 @@ r"""Statistics of the runs with networks, as the protocol states them.
 
 A run is judged if it had learnt before the change. Its recovery n' is the number of updates after
 the change, or the cap if it has not recovered by then. All statistics are over the seeds of such
-runs at the rates tuned on phase 1, unless `tuned` names the other tuning.
+runs at the step sizes tuned on phase 1, unless `tuned` names the other tuning.
 
 **Slope.** Least squares of :math:`\log n'` on :math:`\log n_1`, the length of phase 1. Its interval
 resamples seeds, each with all its lengths.
@@ -30,7 +30,7 @@ from scipy.stats import mannwhitneyu, t
 from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.losses import LOSSES
-from pu_lib.chapters.networks.runs import HERE, best_rates, optimal_reward, protocol
+from pu_lib.chapters.networks.runs import HERE, best_step_sizes, optimal_reward, protocol
 
 __all__ = [
     "Growth",
@@ -49,11 +49,11 @@ __all__ = [
     "outcomes",
     "post_hoc_table",
     "protocol",
-    "rates",
     "ratio",
     "ratio_interval",
     "recoveries",
     "slope_of_seeds",
+    "step_sizes",
     "table",
     "tuning_table",
     "turns",
@@ -68,9 +68,9 @@ SEED = 46
 def table() -> pd.DataFrame:
     """Return the judged runs, one row a run and length of phase 1.
 
-    The columns are `task`, `method`, `tuned` (on phase 1 or on both), `rate`, `seed`, `length`,
-    `end` (the reward before the change as a share of the optimum; for CartPole steps an episode),
-    `learnt`, `recovery` and `censored`.
+    The columns are `task`, `method`, `tuned` (on phase 1 or on both), `step_size`, `seed`,
+    `length`, `end` (the reward before the change as a share of the optimum; for CartPole steps an
+    episode), `learnt`, `recovery` and `censored`.
     """
     return pd.read_csv(HERE / "data" / "runs.csv")
 
@@ -80,7 +80,7 @@ def post_hoc_table() -> pd.DataFrame:
     """Return the runs decided after the judged ones, with the same columns.
 
     They are PG-SM at the longest phase 1 with a cap of 60 000 updates, and three methods at other
-    rates.
+    step sizes.
     """
     return pd.read_csv(HERE / "data" / "post_hoc.csv")
 
@@ -89,9 +89,9 @@ def post_hoc_table() -> pd.DataFrame:
 def turns() -> pd.DataFrame:
     """Return when the critics of some methods prefer the new best end of the chain of .2 and 1.
 
-    The columns are `task`, `method`, `rate`, `seed`, `length`, `turned` (updates after the change,
-    see `pu_lib.chapters.networks.runs.critic_turns`), `censored` and `recovery`, that of the same
-    run; for PG-SM with the larger cap. These runs were decided after the judged ones, too.
+    The columns are `task`, `method`, `step_size`, `seed`, `length`, `turned` (updates after the
+    change, see `pu_lib.chapters.networks.runs.critic_turns`), `censored` and `recovery`, that of
+    the same run; for PG-SM with the larger cap. These runs were decided after the judged ones, too.
     """
     watched = pd.read_csv(HERE / "data" / "critics.csv")
     parts: list[pd.DataFrame] = []
@@ -387,10 +387,10 @@ def ratio_interval(task: str, method: str, over: str, length: int) -> tuple[floa
     )
 
 
-def rates(task: str, method: str) -> dict[str, float]:
-    """Return the rates tuned on phase 1 and on both phases."""
+def step_sizes(task: str, method: str) -> dict[str, float]:
+    """Return the step sizes tuned on phase 1 and on both phases."""
     rows: Any = tuning_table().to_dict("records")
-    return best_rates(rows, task, method)
+    return best_step_sizes(rows, task, method)
 
 
 def outcomes() -> dict[str, dict[str, str]]:

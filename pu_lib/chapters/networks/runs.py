@@ -24,7 +24,7 @@ from pu_lib.progress import progress_bar
 __all__ = [
     "CRITICS",
     "POST_HOC",
-    "best_rates",
+    "best_step_sizes",
     "critic_turns",
     "judge",
     "optimal_reward",
@@ -36,11 +36,12 @@ __all__ = [
 ]
 
 HERE = Path(__file__).parent
-TUNING = ("task", "method", "rate", "seed", "before", "after")
+TUNING = ("task", "method", "step_size", "seed", "before", "after")
 JUDGED = (
-    "task", "method", "tuned", "rate", "seed", "length", "end", "learnt", "recovery", "censored",
+    "task", "method", "tuned", "step_size", "seed", "length", "end", "learnt", "recovery",
+    "censored",
 )  # fmt: skip
-TURNS = ("task", "method", "rate", "seed", "length", "turned", "censored")
+TURNS = ("task", "method", "step_size", "seed", "length", "turned", "censored")
 
 POST_HOC: tuple[tuple[str, str, float, tuple[int, ...], int], ...] = (
     # PG-SM as judged at the longest phase 1, with fifteen times the cap
@@ -48,12 +49,12 @@ POST_HOC: tuple[tuple[str, str, float, tuple[int, ...], int], ...] = (
     ("chain .2", "pg-sm", 1.0, (8000,), 60_000),
     ("grid", "pg-sm", 3.0, (8000,), 60_000),
     ("cart pole", "pg-sm", 0.1, (4000,), 60_000),
-    # other rates, where the tuned one may explain the result
+    # other step sizes, where the tuned one may explain the result
     ("chain .2", "neurd", 0.1, (1000, 2000, 4000, 8000), 4000),
     ("grid", "di fit", 10.0, (8000,), 4000),
     ("cart pole", "ce", 0.1, (4000,), 4000),
 )
-"""Runs decided after the judged ones had been seen: task, method, rate, lengths and cap."""
+"""Runs decided after the judged ones had been seen: task, method, step size, lengths and cap."""
 
 CRITICS: tuple[tuple[str, str, float, int, int], ...] = (
     ("chain .2", "pg-sm", 1.0, 8000, 4000),
@@ -61,7 +62,7 @@ CRITICS: tuple[tuple[str, str, float, int, int], ...] = (
     ("chain .2", "ce", 0.03, 8000, 4000),
     ("chain .2", "greedy", 0.0, 8000, 4000),
 )
-"""Runs whose critics are watched, also decided later: task, method, rate, length and cap."""
+"""Runs whose critics are watched, also decided later: task, method, step size, length and cap."""
 
 
 @cache
@@ -165,22 +166,22 @@ def recovery(learner: Learner, most: int) -> tuple[int, bool]:
     return most, True
 
 
-def tune(name: str, method: str, rate: float, seed: int) -> dict[str, Any]:
+def tune(name: str, method: str, step_size: float, seed: int) -> dict[str, Any]:
     """Return the mean rewards a step of a run before and after the change."""
     plan = protocol()["tuning"]
-    learner = Learner(TASKS[name], method, rate, seed)
+    learner = Learner(TASKS[name], method, step_size, seed)
     mean = [
         float(learner.learn(plan[phase], place)[:, 0].sum()) / (plan[phase] * engine.BATCH)
         for place, phase in enumerate(("before", "after"))
     ]
-    return dict(zip(TUNING, (name, method, rate, seed, *mean), strict=True))
+    return dict(zip(TUNING, (name, method, step_size, seed, *mean), strict=True))
 
 
 def judge(
     name: str,
     method: str,
     tuned: str,
-    rate: float,
+    step_size: float,
     seed: int,
     lengths: Sequence[int],
     after: int | None = None,
@@ -189,19 +190,21 @@ def judge(
     measures, task = protocol()["measures"], TASKS[name]
     after = protocol()["judging"]["after"] if after is None else after
     least = measures["pole_learnt" if task.kind == engine.POLE else "learnt"]
-    learner, rows, earned = Learner(task, method, rate, seed), [], np.zeros((0, 2))
+    learner, rows = Learner(task, method, step_size, seed), []
+    earned = np.zeros((0, 2))
     for length in lengths:
         more = length - len(earned) * engine.WINDOW
         earned = np.concatenate([earned, learner.learn(more, 0)])
         end = _level(task, earned[-measures["tail"] // engine.WINDOW :])
         updates, censored = recovery(learner.copy(), after)
-        values = (name, method, tuned, rate, seed, length, end, end >= least, updates, censored)
+        outcome = (length, end, end >= least, updates, censored)
+        values = (name, method, tuned, step_size, seed, *outcome)
         rows.append(dict(zip(JUDGED, values, strict=True)))
     return rows
 
 
 def critic_turns(
-    name: str, method: str, rate: float, seed: int, length: int, most: int
+    name: str, method: str, step_size: float, seed: int, length: int, most: int
 ) -> dict[str, Any]:
     """Return the updates after the change of a chain until the critic prefers the new best end.
 
@@ -209,7 +212,7 @@ def critic_turns(
     towards the end has been the larger one throughout the protocol's window, measured every ten
     updates: a single measurement may be chance.
     """
-    learner = Learner(TASKS[name], method, rate, seed)
+    learner = Learner(TASKS[name], method, step_size, seed)
     learner.learn(length, 0)
     width = protocol()["measures"]["window"] // engine.WINDOW
     updates = streak = 0
@@ -218,7 +221,7 @@ def critic_turns(
         updates += engine.WINDOW
         left, right = learner.values_of_chain()[:4].T
         streak = streak + 1 if (left > right).all() else 0
-    values = (name, method, rate, seed, length, updates, streak < width)
+    values = (name, method, step_size, seed, length, updates, streak < width)
     return dict(zip(TURNS, values, strict=True))
 
 
@@ -229,30 +232,32 @@ def work_needed() -> list[tuple[Any, ...]]:
     """Return the arguments of all runs of the tuning."""
     plan = protocol()
     return [
-        (name, method, rate, seed)
+        (name, method, step_size, seed)
         for name, methods in plan["judging"]["methods"].items()
         for method in methods
         if len(plan["rates"][method]) > 1
-        for rate in plan["rates"][method]
+        for step_size in plan["rates"][method]
         for seed in plan["tuning"]["seeds"]
     ]
 
 
-def best_rates(rows: Iterable[dict[str, Any]], name: str, method: str) -> dict[str, float]:
-    """Return the rates of a method with the largest mean reward in phase 1, and in both phases."""
+def best_step_sizes(rows: Iterable[dict[str, Any]], name: str, method: str) -> dict[str, float]:
+    """Return a method's step sizes of the largest mean reward in phase 1, and in both phases."""
     plan = protocol()
-    rates = plan["rates"][method]
-    if len(rates) == 1:
-        return {"phase 1": rates[0], "both": rates[0]}
+    sizes = plan["rates"][method]
+    if len(sizes) == 1:
+        return {"phase 1": sizes[0], "both": sizes[0]}
     own = [row for row in rows if row["task"] == name and row["method"] == method]
     sums = {
-        rate: np.sum([[row["before"], row["after"]] for row in own if row["rate"] == rate], axis=0)
-        for rate in rates
+        size: np.sum(
+            [[row["before"], row["after"]] for row in own if row["step_size"] == size], axis=0
+        )
+        for size in sizes
     }
     weights = plan["tuning"]["before"], plan["tuning"]["after"]
     return {
-        "phase 1": max(rates, key=lambda rate: float(sums[rate][0])),
-        "both": max(rates, key=lambda rate: float(sums[rate] @ weights)),
+        "phase 1": max(sizes, key=lambda size: float(sums[size][0])),
+        "both": max(sizes, key=lambda size: float(sums[size] @ weights)),
     }
 
 
@@ -262,13 +267,13 @@ def _judging(tuning: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     for name, methods in plan["methods"].items():
         for method in methods:
-            rates = best_rates(tuning, name, method)
+            sizes = best_step_sizes(tuning, name, method)
             for seed in plan["seeds"]:
                 found.append(
-                    (name, method, "phase 1", rates["phase 1"], seed, plan["lengths"][name])
+                    (name, method, "phase 1", sizes["phase 1"], seed, plan["lengths"][name])
                 )
-                if rates["both"] != rates["phase 1"]:
-                    found.append((name, method, "both", rates["both"], seed, plan["lengths_both"]))
+                if sizes["both"] != sizes["phase 1"]:
+                    found.append((name, method, "both", sizes["both"], seed, plan["lengths_both"]))
     return found
 
 
@@ -297,15 +302,15 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
     """Make the runs that were decided after the judged ones, and write their tables."""
     seeds = protocol()["judging"]["seeds"]
     later: list[tuple[Any, ...]] = [
-        (name, method, "post hoc", rate, seed, lengths, after)
-        for name, method, rate, lengths, after in POST_HOC
+        (name, method, "post hoc", step_size, seed, lengths, after)
+        for name, method, step_size, lengths, after in POST_HOC
         for seed in seeds
     ]
     made = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
     _write(out / "post_hoc.csv", JUDGED, [row for part in made for row in part])
     watched: list[tuple[Any, ...]] = [
-        (name, method, rate, seed, length, most)
-        for name, method, rate, length, most in CRITICS
+        (name, method, step_size, seed, length, most)
+        for name, method, step_size, length, most in CRITICS
         for seed in seeds
     ]
     turns = _finish(out / "critics.jsonl", critic_turns, watched, workers, shown)

@@ -430,10 +430,10 @@ def constant_weights_recover_sooner(
 ) -> None:
     """Every update recovers in fewer steps with constant weights than with decaying weights.
 
-    This holds at rates up to 1. PG-ES at eta = 2.1 recovers in fewer steps with decaying weights.
+    This holds at step sizes up to 1. PG-ES at 2.1 recovers in fewer steps with decaying weights.
     """
-    # A weight w is the learning rate times the state's share d of the updates. Expected updates
-    # allow a constant learning rate, and off-policy updates allow a constant d, so w is constant.
+    # A weight w is the step size times the state's share d of the updates. Expected updates
+    # allow a constant step size, and off-policy updates allow a constant d, so w is constant.
     ns = (10, 100, 1000)
     for update, eta in (*product(PAPER, ("0.1", "0.5", "1")), (peaked, "2.1")):
         fast, slow = (counts(ns, update, eta, kind) for kind in (schedule, "inverse-sqrt"))

@@ -39,7 +39,7 @@ def has_few_blocks(problem: TwoActionProblem) -> bool:
 
     A first update of weight 300 needs more than 1e60 backward updates.
     """
-    w, process = ball(problem.eta), SoftmaxProcess(problem.start)
+    w, process = ball(problem.step_size), SoftmaxProcess(problem.start)
     process.forward(w)
     return bool(_flow_time(process.origin + process.y) < 1e30 * w)
 
@@ -112,7 +112,7 @@ def _main_part(delta: arb, w: arb) -> arb:
 
 
 def _count(n: int, problem: TwoActionProblem, strict: bool, part: Fraction) -> int:
-    w, process = ball(problem.eta), SoftmaxProcess(problem.start)
+    w, process = ball(problem.step_size), SoftmaxProcess(problem.start)
     single = min(n, SINGLE_STEPS)
     for _ in range(single):
         process.forward(w)
@@ -158,7 +158,7 @@ def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
 
 def _count_back(delta: arb, problem: TwoActionProblem, strict: bool) -> int:
     """Return the number of backward steps from the log-odds `delta` to the initial log-odds."""
-    process, w = SoftmaxProcess(problem.start), ball(problem.eta)
+    process, w = SoftmaxProcess(problem.start), ball(problem.step_size)
     process.y = delta - process.origin
     goal = -1 if strict else 0
     for steps in range(10 * SINGLE_STEPS):

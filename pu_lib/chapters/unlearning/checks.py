@@ -50,7 +50,7 @@ def compare_counts(
     """Compare counts with a bound by `method`, which is a method of a recorder."""
     known = inspect.signature(bound).parameters
     for eta, start in product(etas, starts):
-        for n, back in zip(ns, counts(ns, eta=eta, start=start, **arguments), strict=True):
+        for n, back in zip(ns, counts(ns, step_size=eta, start=start, **arguments), strict=True):
             numbers = {"n": n, "eta": exact(eta), "start": exact(start)}
             where = {**arguments, "n": n, "eta": str(eta), "start": str(start)}
             method(
