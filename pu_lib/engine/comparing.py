@@ -150,9 +150,9 @@ def _kernel_step(
     except OverflowError:
         return expected
     except Exception as error:
-        what = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
+        fault = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
         raise ValueError(
-            f"update: the kernel of {update.name} {what} with {n} actions: {error!r}"
+            f"update: the kernel of {update.name} {fault} with {n} actions: {error!r}"
         ) from None
     if not (np.array_equal(before, margins[0]) and np.array_equal(after, margins[1])):
         raise ValueError(
