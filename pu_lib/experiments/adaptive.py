@@ -61,9 +61,9 @@ def setting_of(values: Iterable[Any]) -> Setting:
 
     The values become strings, so that a missing value (NaN) equals itself.
     """
-    found = list(values)
-    eta = float(found.pop(_ETA))
-    return tuple(map(str, found)), eta
+    words = list(values)
+    eta = float(words.pop(_ETA))
+    return tuple(map(str, words)), eta
 
 
 def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
@@ -134,12 +134,12 @@ class EarlyStopping:
 
     def left_early(self) -> set[Setting]:
         """Return the settings with fewer runs than the rest of their group that the rule drops."""
-        found = set()
+        dropped = set()
         for others, rates in self._times.items():
             most = max(map(len, rates.values()))
             for n in {len(times) for times in rates.values()} - {most}:
-                found |= {(o, eta) for o, eta in self._far(others, n) if len(rates[eta]) == n}
-        return found
+                dropped |= {(o, eta) for o, eta in self._far(others, n) if len(rates[eta]) == n}
+        return dropped
 
     def _far(self, others: tuple[str, ...], n: int) -> set[Setting]:
         """Return the settings of a group that the rule drops after n runs."""

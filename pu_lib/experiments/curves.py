@@ -138,8 +138,8 @@ def critic_gains(
 
     results, base = results_of(table), PANELS["random-mdp/NoExplo"]
     panel = replace(base, preset=critic)
-    own = replace(panel, experiment="critic-rate").rows(results.table)
-    rows = pd.concat([panel.rows(critic_runs()), own.assign(experiment=base.experiment)])
+    unlabelled = replace(panel, experiment="critic-rate").rows(results.table)
+    rows = pd.concat([panel.rows(critic_runs()), unlabelled.assign(experiment=base.experiment)])
     gains: dict[str, dict[str, Floats]] = {statistic: {} for statistic in CENTRES}
     for update in updates:
         after = Results(rows[rows["update"] == update]).of(panel)
@@ -189,12 +189,12 @@ def factor_after_shift(ce: Floats, di: Floats) -> Floats:
     Both curves have shape (1 + resamples, rates); the result has shape (1 + resamples,).
     """
     near, n = in_range(ce), ce.shape[1]
-    found = []
+    factors = []
     for k in range(n // 2):  # DI requires larger rates than CE, here by k positions
-        both = near[: n - k]
-        if both.sum() >= 3:
-            found.append(factor_apart(ce[:, : n - k], di[:, k:])[:, both].max(axis=1))
-    return np.asarray(np.min(found, axis=0))
+        overlap = near[: n - k]
+        if overlap.sum() >= 3:
+            factors.append(factor_apart(ce[:, : n - k], di[:, k:])[:, overlap].max(axis=1))
+    return np.asarray(np.min(factors, axis=0))
 
 
 def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:

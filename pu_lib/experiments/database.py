@@ -142,16 +142,16 @@ def words_of(cell: Cell) -> Words:
         If tables of runs cannot record the name or an option of the update, or a parameter of the
         domain.
     """
-    given, source = cell.process.parameters, cell.process.source
+    parameters, source = cell.process.parameters, cell.process.source
     if isinstance(source, Domain):
         settings = cell.process.label.partition(" ")[2]
         for name, value in read_settings("parameters", settings, source.parameters).items():
-            if value != given[name]:
+            if value != parameters[name]:
                 raise ValueError(
                     f"{name}: expected a parameter that a table can record, got "
-                    f"{safe_repr(given[name])}, which is read as {value!r}."
+                    f"{safe_repr(parameters[name])}, which is read as {value!r}."
                 )
-    sizes = {"n_states": given.get("n_states"), "n_actions": given.get("n_actions")}
+    sizes = {"n_states": parameters.get("n_states"), "n_actions": parameters.get("n_actions")}
     if None in sizes.values():
         process = problem_of(cell, 0)
         sizes = {"n_states": process.n_states, "n_actions": process.n_actions}
@@ -162,7 +162,9 @@ def words_of(cell: Cell) -> Words:
         "scheme": cell.scheme.name,
         "update": update,
         "eta": float(cell.step_size),
-        **{name: given.get(name, usual) for name, usual in {**sizes, "beta": math.nan}.items()},
+        **{
+            name: parameters.get(name, usual) for name, usual in {**sizes, "beta": math.nan}.items()
+        },
         "preset": preset,
         "max_steps": cell.max_steps,
         "target": float(cell.target),
@@ -265,8 +267,10 @@ class Database:
         if not read_only:
             self._make_directory()
         if (self.path.exists() or self.path.is_symlink()) and not self.path.is_file():
-            what = "a link to no file" if self.path.is_symlink() else "no file"
-            raise DatabaseError(f"{self.path}: is {what}; move it away, or name another directory.")
+            fault = "a link to no file" if self.path.is_symlink() else "no file"
+            raise DatabaseError(
+                f"{self.path}: is {fault}; move it away, or name another directory."
+            )
         if not read_only:
             self._require_writable()
         with self._sqlite_errors():
@@ -323,8 +327,8 @@ class Database:
 
     def _prepare(self) -> None:
         """Check the database, and create its tables if it is new."""
-        if (found := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
-            raise sqlite3.DatabaseError(found[0][0])
+        if (report := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
+            raise sqlite3.DatabaseError(report[0][0])
         if self._execute("SELECT 1 FROM sqlite_master"):
             self._require_tables()
         if not self._read_only:
@@ -350,11 +354,11 @@ class Database:
         with closing(sqlite3.connect(":memory:")) as usual:
             usual.executescript(_TABLES)
             expected = usual.execute(schema).fetchall()
-        version, found = self._execute("PRAGMA user_version"), self._execute(schema)
-        if version != [(1,)] or not {row[1] for row in expected} & {row[1] for row in found}:
+        version, tables = self._execute("PRAGMA user_version"), self._execute(schema)
+        if version != [(1,)] or not {row[1] for row in expected} & {row[1] for row in tables}:
             raise sqlite3.DatabaseError("it has other tables, or is of a later release")
-        if found != expected:
-            names = sorted({row[1] for row in set(found) ^ set(expected)})
+        if tables != expected:
+            names = sorted({row[1] for row in set(tables) ^ set(expected)})
             raise sqlite3.DatabaseError(
                 f"its tables were changed by another program ({', '.join(names)})"
             )
@@ -429,8 +433,8 @@ class Database:
         present: dict[int, set[int]] = {}  # by id: a cell with a user's own update may not hash
         for cell in {id(chunk.cell): chunk.cell for chunk in chunks}.values():
             with self._sqlite_errors():
-                found = self._find(_setting(cell))
-                runs = self._execute("SELECT run FROM runs WHERE setting = ?", found)
+                setting = self._find(_setting(cell))
+                runs = self._execute("SELECT run FROM runs WHERE setting = ?", setting)
             present[id(cell)] = {run for (run,) in runs}
         return [piece for chunk in chunks for piece in _pieces(chunk, present[id(chunk.cell)])]
 
@@ -496,8 +500,8 @@ class Database:
         }
         columns["censored"] = columns["censored"].astype(int)
         start = _checksum([setting.text, setting.engine])
-        found = map(list, zip(*(column.tolist() for column in columns.values()), strict=True))
-        rows = [(number, *row, _checksum(row, start)) for row in found]
+        values = map(list, zip(*(column.tolist() for column in columns.values()), strict=True))
+        rows = [(number, *row, _checksum(row, start)) for row in values]
         before = self._connection.total_changes
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         self._connection.executemany(insert, rows)
@@ -567,7 +571,7 @@ class Database:
             rows = self._execute("SELECT * FROM runs ORDER BY setting, run")
             known = self._execute("SELECT id, cell, engine, process FROM settings")
             starts = {setting: _checksum([text, engine]) for setting, text, engine, _ in known}
-            if any(_checksum(row, starts.get(i, 0)) != found for i, *row, found in rows):
+            if any(_checksum(row, starts.get(i, 0)) != checksum for i, *row, checksum in rows):
                 raise sqlite3.DatabaseError("the checksum of a run is wrong")
         settings = pd.DataFrame(
             [{**_words(text), "engine": made, "process": of} for _, text, made, of in known],
@@ -711,10 +715,10 @@ def setting_text(words: Words) -> str:
 def _words(text: str) -> Words:
     """Return the setting of a cell from JSON."""
     try:
-        found = json.loads(text)
-        if list(found) != CELL_COLUMNS:
+        setting = json.loads(text)
+        if list(setting) != CELL_COLUMNS:
             raise ValueError("it has other columns")
-        return _checked_words({k: math.nan if x is None else x for k, x in found.items()})
+        return _checked_words({k: math.nan if x is None else x for k, x in setting.items()})
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise sqlite3.DatabaseError(f"a setting cannot be read ({error})") from None
 

@@ -120,10 +120,10 @@ def climb_from_jumping(
     goal = (low + process.performance(process.optimal().policy)) / 2
     before, falls = -np.inf, 0
     for step in range(max_steps):
-        found = process.evaluate(chosen.policy(theta))
-        falls += found.performance < before - 1e-12
-        if found.performance >= goal:
+        evaluation = process.evaluate(chosen.policy(theta))
+        falls += evaluation.performance < before - 1e-12
+        if evaluation.performance >= goal:
             return step, falls
-        before = found.performance
-        theta = chosen.step(theta, found.q, eta)
+        before = evaluation.performance
+        theta = chosen.step(theta, evaluation.q, eta)
     return max_steps, falls
