@@ -70,8 +70,8 @@ def _outcome(row: Mapping[str, Any]) -> str:
         return "fails" if row["failures"] else "undecided" if row["undecided"] else "holds"
     total = format_value(row["comparisons"])
     counts = ((row["failures"], "fail"), (row["undecided"], "undecided"))
-    told = [f"{format_value(count)} of {total} {outcome}" for count, outcome in counts if count]
-    return ", ".join(told) or f"all {total} hold"
+    parts = [f"{format_value(count)} of {total} {outcome}" for count, outcome in counts if count]
+    return ", ".join(parts) or f"all {total} hold"
 
 
 def _short(value: Any) -> str:
