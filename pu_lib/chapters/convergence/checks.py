@@ -175,12 +175,12 @@ def optimum_need_not_be_unique(compare: Recorder, update: str | Update = "mce") 
 
 def with_several_optima() -> dict[str, FiniteMDP]:
     """Return the `instances` with a state that has suboptimal actions and several best actions."""
-    found = {}
+    several = {}
     for name, mdp in instances().items():
         facts = structure(mdp)
         if (facts.optimal[facts.contested].sum(axis=1) > 1).any():
-            found[name] = mdp
-    return found
+            several[name] = mdp
+    return several
 
 
 @check("lem:optimality/proof", wrong={"CE in place of MCE": {"update": "ce"}})

@@ -635,9 +635,9 @@ def _search_first_block(family: str, seed: int, weighting: str) -> search.Search
 
 def _require_same_counts(block: search.SearchCounts, committed: Mapping[str, Any]) -> None:
     """Raise an error if a block does not reproduce the committed counts."""
-    found = {**asdict(block), "late": list(block.late), "suspects": list(block.suspects)}
+    repeated = {**asdict(block), "late": list(block.late), "suspects": list(block.suspects)}
     counts = ("mdps", "dropping", "late", "suspects")
-    if differ := [key for key in counts if found[key] != committed[key]]:
+    if differ := [key for key in counts if repeated[key] != committed[key]]:
         raise ValueError(f"The committed search differs in {differ}: {committed}, not {block}.")
 
 

@@ -189,9 +189,9 @@ def _least_exponent(c: Fraction, goal: Fraction) -> int:
     return m
 
 
-def _require_in_reach(what: str, number: int, most: int) -> None:
+def _require_in_reach(name: str, number: int, most: int) -> None:
     if number > most:
-        raise OutOfReach(f"{what}: at most {most} for exact arithmetic, got {number}")
+        raise OutOfReach(f"{name}: at most {most} for exact arithmetic, got {number}")
 
 
 def _ratio_above_one(ratio: Number) -> Fraction:
