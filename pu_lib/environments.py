@@ -185,38 +185,38 @@ def _require_played(
     state, taken = None, 0
     for step in range(_PLAYED_STEPS):
         action = int(rng.integers(len(table[0])))
-        what = "reset" if state is None else f"step in state {state} with action {action}"
+        call = "reset" if state is None else f"step in state {state} with action {action}"
         try:
             if state is None:
                 observed, _ = copy.reset(**({} if step else {"seed": 0}))
             else:
                 observed, reward, terminated, truncated, _ = copy.step(action)
         except Exception as error:
-            raise _unlike_table(name, f"{what} raises {type(error).__name__}: {error}") from None
-        after = as_int(f"env: {name}: observation of {what}", observed, low=0, high=len(table) - 1)
+            raise _unlike_table(name, f"{call} raises {type(error).__name__}: {error}") from None
+        after = as_int(f"env: {name}: observation of {call}", observed, low=0, high=len(table) - 1)
         if state is None:
             if not initial[after] > 0.0:
-                raise _unlike_table(name, f"{what} gives state {after}, no start of its table")
+                raise _unlike_table(name, f"{call} gives state {after}, no start of its table")
             state, taken = after, 0
             continue
-        reward = as_float(f"env: {name}: reward of {what}", reward)
+        reward = as_float(f"env: {name}: reward of {call}", reward)
         for chance, successor, paid, ends in table[state][action]:
             same = successor == after and bool(ends) == bool(terminated)
             if same and chance > 0.0 and math.isclose(paid, reward, rel_tol=1e-6):
                 break
         else:
             result = f"state {after}, reward {reward} and terminated={terminated}"
-            raise _unlike_table(name, f"{what} gives {result}, no outcome of its table")
+            raise _unlike_table(name, f"{call} gives {result}, no outcome of its table")
         taken += 1
         over = terminated or truncated or taken == _PLAYED_LENGTH
         state = None if over else after
 
 
-def _unlike_table(name: str, what: str) -> ValueError:
+def _unlike_table(name: str, difference: str) -> ValueError:
     return ValueError(
-        f"env: {name}: {what}. The process is read from the table P; to read the table alone, "
-        "pass types.SimpleNamespace(P=..., initial_state_distrib=...) with the attributes of the "
-        "environment."
+        f"env: {name}: {difference}. The process is read from the table P; to read the table "
+        "alone, pass types.SimpleNamespace(P=..., initial_state_distrib=...) with the attributes "
+        "of the environment."
     )
 
 

@@ -122,25 +122,25 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
         theta[a] += weight * (q[a] - top)
         total += theta[a]
     threshold = (total - 1) / n_actions
-    kept = 0
+    n_kept = 0
     for a in range(n_actions):
-        kept += theta[a] > threshold
+        n_kept += theta[a] > threshold
     # Each pass drops an action or is the last one; one remaining action has a closed form below.
     for _ in range(n_actions - 2):
-        if kept == 1:
+        if n_kept == 1:
             break
         total = 0
         for a in range(n_actions):
             total += choose(theta[a] > threshold, theta[a], 0)
         # The exact threshold never decreases; with rounding, a dropped action could come back.
-        threshold = max(threshold, (total - 1) / kept)
+        threshold = max(threshold, (total - 1) / n_kept)
         n_above = 0
         for a in range(n_actions):
             n_above += theta[a] > threshold
-        if n_above == kept:
+        if n_above == n_kept:
             break
-        kept = n_above
-    if kept == 1:  # it gets probability 1
+        n_kept = n_above
+    if n_kept == 1:  # it gets probability 1
         largest = theta[0]
         for a in range(1, n_actions):
             largest = max(largest, theta[a])
@@ -213,12 +213,12 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
         if below and theta[a] > theta[likeliest]:
             likeliest = a
     # The sums are divided, not the weight: weight / total would overflow where total is subnormal.
-    found, divisor = total > 0, choose(total > 0, total, 1)
-    gain = choose(found, missing / divisor, choose(likeliest == best, 0, 1))
+    positive, divisor = total > 0, choose(total > 0, total, 1)
+    gain = choose(positive, missing / divisor, choose(likeliest == best, 0, 1))
     for a in range(n_actions):
         below = level_below if q[a] == level else q[a] - level < mean_gap
         lowered = choose(below, pi[a], 0)
-        share = choose(found, lowered / divisor, choose(a == likeliest, 1, 0))
+        share = choose(positive, lowered / divisor, choose(a == likeliest, 1, 0))
         theta[a] += weight * choose(a == best, gain, -share)
 
 

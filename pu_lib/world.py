@@ -67,10 +67,10 @@ def to_text(process: FiniteMDP) -> str:
 
 def _pairs(chances: NDArray[np.float64]) -> str:
     """Return the places of the non-zero probabilities, each with its value if that is not 1."""
-    found: Iterable[int] = np.flatnonzero(chances)
+    places: Iterable[int] = np.flatnonzero(chances)
     return ",".join(
         str(place) if chances[place] == 1.0 else f"{place}*{_number(chances[place])}"
-        for place in found
+        for place in places
     )
 
 
@@ -92,10 +92,10 @@ def read_json(path: str | PathLike[str]) -> dict[str, Any] | None:
             return None
     text = Path(path).read_text(encoding="utf-8")
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        arrays = json.loads(text, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("its lists are nested too deeply") from None
-    return {name: _array(name, value) for name, value in found.items()}
+    return {name: _array(name, value) for name, value in arrays.items()}
 
 
 def _refuse(constant: str) -> None:
