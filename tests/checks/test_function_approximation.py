@@ -214,9 +214,9 @@ def test_chain_rule_check_detects_error_of_either_sign(
     right = checks._chain_rule_step
 
     def chained(*arguments: object) -> np.ndarray:
-        found = right(*arguments).copy()
-        found.flat[0] += error
-        return found
+        step = right(*arguments).copy()
+        step.flat[0] += error
+        return step
 
     monkeypatch.setattr(checks, "_chain_rule_step", chained)
     slacks = least_slack(checks.chain_rule_gives_the_gradient, updates={"pg-sm": "pg-sm"})
