@@ -18,13 +18,13 @@ BELOW = ("engine", "experiments", "claims", "cli")
 def imports_of(path: Path, everywhere: bool = True) -> set[str]:
     """Return the modules that a module imports, those of its functions included or not."""
     tree = ast.parse(path.read_text("utf-8"))
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def chapters_in(modules: set[str]) -> set[str]:
