@@ -326,7 +326,7 @@ def nearest(place: Place) -> list[str]:
     other definitions in the module are added as far ones, since a registry hides its users.
     """
     path = Path(place[0])
-    own = path.parent.name if "chapters" in path.parts else path.stem
+    stem = path.parent.name if "chapters" in path.parts else path.stem
     starts = [(place, 0)]
     if place not in claims():  # the claims of a check are all that it is for
         starts += [((place[0], name), FAR) for name in definitions(place[0])]
@@ -343,7 +343,7 @@ def nearest(place: Place) -> list[str]:
         tests = claims().get(here, [])
         if here[1].startswith("test_") and here[0] in test_files():
             tests = ["::".join(here)]
-        rows += [(distance, own not in here[0], test) for test in tests]
+        rows += [(distance, stem not in here[0], test) for test in tests]
     return [test for *_, test in sorted(rows, key=lambda row: row[:2])[:NEAREST]]
 
 
@@ -555,16 +555,18 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=200, help="number of mutants (default: 200)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--again", action="store_true", help="try survivors again")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     sources = {name: (ROOT / name).read_bytes() for name in modules()}
     possible = [mutant for name, source in sources.items() for mutant in mutants(name, source)]
-    sample = draw(possible, given.seed, given.sample)
+    sample = draw(possible, arguments.seed, arguments.sample)
     # Outcomes are those of one state of the library. Tests may change: see --again.
     digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:12]
     WORK.mkdir(parents=True, exist_ok=True)
     outcomes = Outcomes(WORK / f"{digest}.jsonl")
-    retried = {name for name, end in outcomes.last().items() if given.again and end == "survived"}
-    folders = [copy(WORK / f"copy-{i}") for i in range(given.workers)]
+    retried = {
+        name for name, end in outcomes.last().items() if arguments.again and end == "survived"
+    }
+    folders = [copy(WORK / f"copy-{i}") for i in range(arguments.workers)]
     tests = sorted({test for m in sample for test in nearest((m.module, m.owner))})
     try:
         if run(folders[0], ["--collect-only", *tests])[0] != 0:
@@ -588,9 +590,9 @@ def main() -> int:
     head = {
         "measured": f"release {__version__}, {datetime.date.today()}, "
         f"Python {platform.python_version()} on {platform.machine()}",
-        "sample": f"{len(sample)} mutants, drawn from all with seed {given.seed}, with "
+        "sample": f"{len(sample)} mutants, drawn from all with seed {arguments.seed}, with "
         f"{BUDGET} s of tests for each",
-        "seed": given.seed,
+        "seed": arguments.seed,
     }
     replace_file(TABLE, table(possible, sample, outcomes, head))
     print(TABLE.read_text("utf-8"), end="")

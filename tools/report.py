@@ -84,7 +84,7 @@ def rows(figures: dict[str, Any]) -> list[str]:
     for kind, counts in sorted(figures["fuzz"].items()):
         numbers = (f"{n:,} {name}".replace(",", "\u202f") for name, n in sorted(counts.items()))
         lines.append((f"{kind}: random inputs", ", ".join(numbers), "`make fuzz`"))
-    return [f"| {what} | {number} | {command} |" for what, number, command in lines]
+    return [f"| {quantity} | {number} | {command} |" for quantity, number, command in lines]
 
 
 def mutant_rows(table: list[dict[str, Any]]) -> list[str]:

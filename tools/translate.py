@@ -76,8 +76,8 @@ class _Translation:
         head = f"function {name}({', '.join(arguments)}) {{\n"
         self.text = head + textwrap.indent("\n".join(lines), "  ") + "\n}"
 
-    def error(self, what: ast.AST | str) -> ValueError:
-        words = ast.unparse(what) if isinstance(what, ast.AST) else what
+    def error(self, source: ast.AST | str) -> ValueError:
+        words = ast.unparse(source) if isinstance(source, ast.AST) else source
         return ValueError(f"{self.function.__name__}: cannot translate {words}.")
 
     def block(self, head: str, body: list[ast.stmt]) -> Iterator[str]:
