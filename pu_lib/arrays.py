@@ -28,7 +28,7 @@ NumPy ignores underflow by default, and then these functions do not emit other f
 errors either. Without the decorator, they would raise after ``np.seterr(all="raise")``.
 """
 
-# The kinds of dtype that are not numbers, as error messages call them.
+# Names of the non-numeric kinds of dtype in error messages.
 _KINDS = {
     "b": "booleans",
     "c": "complex numbers",

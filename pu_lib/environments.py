@@ -35,10 +35,10 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...). It may have those
-        wrappers of Gymnasium that limit the time, check, record, render or transform observations.
-        A copy of the environment is played for 500 steps with random actions, to see that its
-        methods `step` and `reset` do what the table says; the environment itself is not changed.
+        An environment or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...). Gymnasium's
+        wrappers that limit the time, check, record, render or transform observations are allowed.
+        A copy of the environment is played for 500 steps with random actions, to check that its
+        methods `step` and `reset` agree with the table; the environment itself is not changed.
         An object that has only the attributes ``P`` and ``initial_state_distrib`` is not played.
     discount : float
         Discount factor in [0, 1); Gymnasium does not define a discount.
@@ -174,13 +174,13 @@ def _require_table_only(env: Any, inner: Any, name: str) -> None:
 def _require_played(
     env: Any, name: str, table: Mapping[Any, Any], initial: NDArray[np.float64]
 ) -> None:
-    """Play a copy of an environment; raise a `ValueError` if the table does not have what happens.
+    """Play a copy of an environment; raise a `ValueError` if an outcome is not in the table.
 
-    A subclass may have its own `step` and `reset`, and inherit a table that does not contain them.
+    A subclass may override `step` or `reset` and inherit a table that does not describe them.
     """
     usual = getattr(sys.modules.get("gymnasium"), "Env", object)
     if getattr(type(env), "step", None) in (None, getattr(usual, "step", None)):
-        return  # there is nothing but the table
+        return  # an object without dynamics of its own
     copy, rng = _copy(env, table), np.random.default_rng(0)
     state, taken = None, 0
     for step in range(_PLAYED_STEPS):

@@ -188,8 +188,9 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
     With D the greedy action and the actions with negative advantage, the step adds
     :math:`w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` to the parameters of D. If all probabilities of D
-    underflow to 0, the action of D with the largest parameter has the whole of :math:`\pi(D)`. Only
-    there does the step differ from that of `pu_lib.updates`, and only if parameters of D are close.
+    underflow to 0, the action of D with the largest parameter has the whole of :math:`\pi(D)`. The
+    step differs from that of `pu_lib.updates` only in this case, and only if parameters of D are
+    close.
     """
     # adv(a) < 0 if q(a) - q(b) < sum_c pi(c) (q(c) - q(b)), for any b. If b is the most probable
     # action, its own large term is an exact 0 and does not absorb the others.

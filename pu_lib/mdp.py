@@ -68,8 +68,8 @@ _LARGEST_VALUE = 1e150
 # A smaller or denser matrix is stored and factorised dense, which is then faster.
 _SPARSE_FROM_STATES = 500
 _SPARSE_BELOW_DENSITY = 0.05
-# What NumPy, zipfile and zlib raise on a file that is truncated, damaged or no archive. A damaged
-# header may also ask for more memory than there is.
+# Errors that NumPy, zipfile and zlib raise on a file that is truncated, damaged or no archive. A
+# damaged header may describe an array larger than the available memory.
 _UNREADABLE = (
     OSError, ValueError, AttributeError, TypeError, KeyError, IndexError, EOFError, SyntaxError,
     NotImplementedError, RuntimeError, MemoryError, OverflowError, RecursionError,
@@ -472,7 +472,7 @@ class FiniteMDP:
         Raises
         ------
         OSError
-            If the file cannot be written. A file that was there is not changed.
+            If the file cannot be written. An existing file is then unchanged.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         arrays: dict[str, Any] = {
@@ -517,7 +517,7 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If the file is neither of them, or its arrays do not describe a process.
+            If the file has neither format, or its arrays do not describe a process.
         """
         try:
             arrays = read_json(path)

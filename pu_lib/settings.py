@@ -71,9 +71,9 @@ def import_object(argument: str, place: str) -> Any:
 
 @contextmanager
 def naming_place(argument: str, place: str, failure: str) -> Iterator[None]:
-    """Convert what the user's code at ``module:NAME`` raises to a `ValueError` that names it.
+    """Convert errors of the user's code at ``module:NAME`` to a `ValueError` that names the code.
 
-    The code may also end the program, as scripts do that are no modules.
+    `SystemExit` is converted, too, because the module may be a script that ends the program.
     """
     try:
         yield

@@ -77,7 +77,7 @@ _LARGEST_FACTORS = 4e7  # entries, half a gigabyte
 _SWEEPS = 745.0  # at most, times 1 / (1 - discount): errors shrink by e^-745, the smallest float
 _PARTIAL_SWEEPS = 20  # at most, between two improvements of the policy
 _SPAN_LEFT = 0.2  # of the span of the changes of the first sweep
-# After 20 improvements, they end at the tenth in a row without fewer changes than ever before.
+# After 20 improvements, sweeps end when ten in a row reach no new minimum of changes.
 _AT_LEAST = 20
 _SETTLED_AFTER = 10
 _ATTEMPTS = 6  # at a solution of h that satisfies the inequalities, each 100 times as exact
@@ -568,7 +568,7 @@ def _undecided(
     return count
 
 
-# What is computed with them
+# Solvers
 
 
 def evaluate(

@@ -430,7 +430,7 @@ class NaturalPolicyGradient(_Softmax):
     :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which does not
     change a softmax policy. The new policy is proportional to :math:`\pi(a)\,e^{w q(a)}`. The
     values are shifted so that the largest is 0, which leaves the parameter of the best action
-    unchanged. All this is about a table: with parameters that states share, the natural gradient is
+    unchanged. These statements hold for tables. If states share parameters, the natural gradient is
     a least-squares fit, and the shift matters if the step is pulled back through a network.
     """
 
@@ -482,7 +482,7 @@ class MaskedCrossEntropy(CrossEntropy):
         """Return the new parameters."""
         mask = unchecked_greedy_mask(q, self.ties, rng)
         lowered = below_average(theta, q) & ~mask
-        # A row without a greedy action is not changed; its softmax must be defined all the same.
+        # A row without a greedy action is not changed, but its softmax must be defined.
         moved = mask | lowered | ~mask.any(axis=-1, keepdims=True)
         pi = unchecked_softmax(np.where(moved, theta, -np.inf))
         missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)

@@ -278,7 +278,7 @@ def _accepted_names() -> list[str]:
 
 
 def _is_numbered(claim: Claim, number: str) -> bool:
-    """Return whether a claim has the given number, or is a part of the statement with it."""
+    """Return whether a claim has the given number, or belongs to the statement with that number."""
     wanted = rf"{re.escape(number.strip())}(?!\w)"
     return bool(number.strip()) and re.match(wanted, claim.number, re.IGNORECASE) is not None
 

@@ -96,7 +96,7 @@ def _sharpness(row: Mapping[str, Any]) -> str:
         return ""
     if row["attained"]:
         return f"attained in {format_value(row['attained'])} of {format_value(row['comparisons'])}"
-    whole = math.inf if row["relation"] == "≥" else 1  # a limit of 0 is all that is left
+    whole = math.inf if row["relation"] == "≥" else 1  # at 1, even the limit 0 would hold
     sharpness = float(row["sharpness"])
     if sharpness >= whole:
         return ""

@@ -172,7 +172,7 @@ def claim_link(name: str) -> str:
     return f'<a href="{address}"><code>{html.escape(name)}</code></a>{beside}'
 
 
-# What the checks refuse
+# Wrong variants of claims
 
 
 def power_table(chapter: str) -> Html:

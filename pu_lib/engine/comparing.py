@@ -19,7 +19,7 @@ from pu_lib.updates import Update
 _WEIGHTS = (0.0, 1e-6, 1e-3, 0.1, 1.0, 30.0, 1e3, 1e6)
 _TOLERANCE = 1e-8  # relative to the largest parameter; well above the rounding of one step
 _RANGE = 600.0  # between the parameters of a softmax policy without underflow, below 708
-_MARGIN = 64  # entries on either side of a row, at least; a write there is noticed
+_MARGIN = 64  # entries on either side of a row, at least; a write to them is an error
 _compared: set[tuple[object, ...]] = set()
 
 

@@ -131,8 +131,8 @@ def critic_gains(
     -------
     dict of dict of ndarray, shape (2, 1 + resamples)
         For each statistic and update, bounds on the best time with the paper's critic over the best
-        time with the other critic. Both are the best of the rates, and are taken over the runs,
-        that were computed with both critics.
+        time with the other critic. Both times are the best over the learning rates and runs that
+        were computed with both critics.
     """
     import pandas as pd
 

@@ -1,8 +1,8 @@
 """The runs of a sweep: an SQLite database in a directory, and Parquet tables written from it.
 
 ``runs.sqlite`` identifies a run by its setting (a `Cell`), the content of its process, the version
-of the engine and its number. If the process with a given name has changed, an error is raised, also
-if the runs are of another update or step size.
+of the engine and its number. A process that differs from an earlier process of the same name raises
+an error, even if the runs are of another update or step size.
 
 A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
 the sweep is killed, the chunks that were being computed are lost, but no chunk that was written. A
@@ -317,7 +317,7 @@ class Database:
         log, shared = (self.path.with_name(f"{self.path.name}-{x}") for x in ("wal", "shm"))
         writable = os.access(self.directory, os.W_OK)
         if not log.exists() or (log.stat().st_size == 0 and not writable):
-            address += "&immutable=1"  # nobody writes; SQLite then makes no files beside it
+            address += "&immutable=1"  # there is no writer; SQLite then creates no files beside it
         elif not shared.exists() and not writable:
             raise DatabaseError(
                 f"{self.path}: the last runs are in {log.name}, which cannot be read in a "

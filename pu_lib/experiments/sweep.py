@@ -74,7 +74,7 @@ _PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
 
-# What to run
+# Selection of the runs
 
 
 @underflow_to_zero

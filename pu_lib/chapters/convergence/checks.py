@@ -245,7 +245,7 @@ def finite_sums_leave_a_gap(
 
     The MDP has one recurrent state with two actions. The lemma is about a guarantee for all MDPs,
     so one counterexample for each sum is enough. In the MDPs of `idle`, which never enter the
-    state again, q converges all the same.
+    state again, q does converge.
     """
     cases = [("entered again", looping_bandit(), total) for total in (2.0, 0.5, 8.0)]
     if everywhere:

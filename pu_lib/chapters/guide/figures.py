@@ -381,12 +381,12 @@ class Chooser(live.Kept):
 
 
 def _with_code(text: str) -> str:
-    """Return text as HTML, with what stands between backticks as code."""
+    """Return text as HTML, with text between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def recommendations() -> Html:
-    """Return an HTML table of the recommendations, one line a situation, with their evidence."""
+    """Return an HTML table of the recommendations and their evidence, one row per situation."""
     control = greedy_control()
 
     def line(key: str, text: dict[str, str]) -> str:

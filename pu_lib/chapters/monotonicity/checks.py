@@ -461,7 +461,7 @@ def these_updates_are_monotone(
 def approximate_values_cost_mce_little(
     compare: Recorder, update: str = "mce", factor: float = 1.0, weight_factor: float = 1.0
 ) -> None:
-    """A step of MCE with values that are off by eps loses at most 2 eps times what it moves.
+    """A step of MCE with values that are off by eps loses at most 2 eps times its change.
 
     The last instances are two actions whose values are off by eps in opposite directions.
     """

@@ -361,7 +361,7 @@ def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
 
 @formula
 def value_loss(eps: Any, moved: Any, discount: Any) -> Any:
-    """Return what a step with values that are off by eps can cost, by how much the policy moves."""
+    """Return the largest loss of a step that changes the policy by `moved`, for errors of eps."""
     return 2 * eps * moved / (1 - discount)
 
 

@@ -209,7 +209,7 @@ def sums_of_largest_parameters_grow_slowly(
 
 
 def all_histories() -> Iterator[tuple[dict[str, Any], list[list[float]], int, float]]:
-    """Yield the settings of the checks that an update forgets."""
+    """Yield the settings of the checks of updates that forget."""
     for n_actions, weight, n in product((3, 6), (0.3, 3.0), (100, 1000)):
         for name, history in histories(n_actions, 2):
             yield (

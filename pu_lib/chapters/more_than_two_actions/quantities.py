@@ -179,7 +179,7 @@ def pair_constant(n_actions: int, w: float) -> float:
 
 
 def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
-    """Return the bound min(w, C e^-h) on what one step adds to a sum of the largest parameters."""
+    """Return the bound min(w, C e^-h) on the rise of a sum of largest parameters in one step."""
     largest = w * max(n_actions - 1, math.exp(w))
     return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
 

@@ -1,8 +1,8 @@
-r"""What entropy bonuses, penalties, clipping, Adam and critics do to the time to unlearn.
+r"""Effects of entropy bonuses, penalties, clipping, Adam and critics on the time to unlearn.
 
 The process has one state. A policy learns for n steps; then the values change, and the count n' is
-the number of steps until the new best action has probability one half. The *regret* is what the
-policy loses at the moment of the change: :math:`\max_a q(a)-\sum_a\pi(a)q(a)` for the old values.
+the number of steps until the new best action has probability one half. The *regret* is the loss of
+the policy at the moment of the change: :math:`\max_a q(a)-\sum_a\pi(a)q(a)` for the old values.
 
 With two actions that are a gap of 1 apart, the log-odds d of the action that was best follow
 :math:`d_{t+1}=d_t-f(d_t)` after the change. If, between 0 and D, f is positive and at most F, and
@@ -74,7 +74,7 @@ THREE = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0])
 
 @dataclass(frozen=True)
 class Remedy:
-    r"""An update and what is added to it.
+    r"""An update with its remedies.
 
     Attributes
     ----------
@@ -519,7 +519,7 @@ def sampled_outcomes(
     half = 0.5 if direct else 0.0
     for step in range(most + 1):
         counts[(runs.odds <= half) & np.isinf(counts)] = step
-        # at the vertex only the first action is heard, whose learned value tends to its new one
+        # at the vertex only the first action is sampled, and its learned value tends to the new one
         stays = (runs.odds == 1) & (np.minimum(runs.values[0], after[0]) >= runs.values[1])
         stuck = direct and remedy.exploration == 0 and bool(stays.all())
         if np.isfinite(counts).all() or stuck:

@@ -161,7 +161,7 @@ class Threshold:
     Attributes
     ----------
     column, name : str
-        The name of the column, and what is compared with the threshold.
+        The names of the column and of the compared number.
     value : float
         The threshold.
     below, above : tuple of float and str, or None

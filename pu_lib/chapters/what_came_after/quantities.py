@@ -247,7 +247,7 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     return math.ceil(low), math.ceil(high)
 
 
-# What a step costs
+# The cost of a step
 
 
 class CountedFloat:
