@@ -133,7 +133,7 @@ def test_module_exits_with_the_code_of_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--step-size=0", "--n=3"])
-    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of what is there already
+    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of an imported module
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("pu_lib", run_name="__main__")
     assert ended.value.code == 2

@@ -426,7 +426,7 @@ def test_update_without_kernel_runs_only_in_the_plain_loop():
     ids=["one action at the threshold", "another", "a third", "one exactly there"],
 )
 def test_projection_terminates_at_the_threshold(point):
-    # Rounding could add and remove an action at the threshold for ever; this list
+    # Rounding could add and remove an action at the threshold forever; this list
     # counts how often it is read.
     class Counted(list):
         reads = 0

@@ -149,7 +149,7 @@ def measured() -> dict[str, set[float]]:
 
 @cache
 def checks() -> dict[str, set[float]]:
-    """Return the numbers in the code of each check: its arguments and what it compares with."""
+    """Return the numbers in the code of each check: its arguments and its body."""
     by_claim = {}
     for path in CHAPTERS.glob("*/checks*.py"):
         for part in ast.parse(path.read_text("utf-8")).body:

@@ -57,7 +57,7 @@ def test_escort_policy_of_large_parameters_does_not_overflow() -> None:
     assert pi == pytest.approx([0.36, 0.64], rel=1e-15)
 
 
-# What is refused. Each function is a kernel that numba or Python accepts.
+# Functions that cannot be translated. Each is a kernel that numba or Python accepts.
 
 INFINITE, LAST = math.inf, 2**60 + 1
 

@@ -168,7 +168,7 @@ def compile_all(build: Path) -> None:
         print(f"proofs/{name:24} {time.perf_counter() - start:6.1f} s", flush=True)
 
 
-def ask(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
+def query(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
     """Return each theorem's statement, as printed by Rocq, and the axioms it depends on."""
     modules = sorted({Path(entry["file"]).stem for entry in listed})
     lines = [
@@ -236,7 +236,7 @@ def main() -> None:
     build = ROOT / "_build" / "proofs" / version()
     compile_all(build)
     record: Record = {"rocq": version(), "sources": digest(), "theorems": []}
-    for entry, (statement, axioms) in zip(listed, ask(build, listed), strict=True):
+    for entry, (statement, axioms) in zip(listed, query(build, listed), strict=True):
         print(f"\n{entry['name']} ({entry['file']}) rests on")
         print("\n".join(f"    {axiom}" for axiom in axioms) or "    no axiom", flush=True)
         if not_allowed(axioms):

@@ -732,7 +732,7 @@ def test_share_of_connected_random_mdps_agrees_with_poisson_limit(branching):
     assert finding.reported["draws"] == 1000
 
 
-# What the experiments run
+# The runs of the experiments
 
 
 def test_initial_parameters_of_actors_match_hand_solution():

@@ -251,7 +251,7 @@ def test_sparsemax_is_the_projection_for_large_scores(z: list[float]) -> None:
     np.testing.assert_allclose(ap.sparsemax(np.array(z)), project_simplex(z), atol=1e-12)
 
 
-# Natural policy gradient, by short code of its own
+# Natural policy gradient, by short independent code
 
 
 def own_softmax(f: Floats) -> Floats:

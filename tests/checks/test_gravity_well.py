@@ -17,7 +17,7 @@ from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, p
 
 
 def finding_of(function: Callable[..., Any], **arguments: Any) -> Finding:
-    """Return what a check finds with other arguments."""
+    """Return the finding of a check with other arguments."""
     return Check("x", function, arguments=arguments).run()
 
 

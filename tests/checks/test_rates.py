@@ -242,7 +242,7 @@ def test_limit_check_matches_independent_loop() -> None:
 
 @dataclass(frozen=True)
 class WeakPenalty(ModifiedCrossEntropy):
-    """MCE whose suboptimal actions together lose nine tenths of what the greedy action gains."""
+    """MCE whose suboptimal actions together lose nine tenths of the gain of the greedy action."""
 
     def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         moved = super().advance(theta, q, weight, rng)

@@ -1,7 +1,7 @@
 """The sharpness of bounds: the record changes if another bound replaces a proved one.
 
-The recorder measures how sharp a bound is: the relative tightening that a check would refuse, and
-in how many comparisons the bound is attained.
+The recorder measures how sharp a bound is: the relative tightening at which a check fails, and
+the number of comparisons in which the bound is attained.
 """
 
 import math

@@ -75,7 +75,7 @@ def test_compatible_direction_of_one_feature_matches_hand_solution() -> None:
 
 
 def test_cost_counts_operations() -> None:
-    """CE with three actions: three differences, of which it needs one, products and sums."""
+    """CE with three actions: one difference, one product and one sum for each."""
     assert after.cost(UPDATES["ce"], 3)["operations"] == 9
     assert after.cost(UPDATES["npg"], 3)["operations"] == 2 + 3 * 3
     with pytest.raises(ValueError, match="has no kernel"):
@@ -186,7 +186,7 @@ def test_natural_policy_handles_extreme_weights() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 1e10, 1e308])
 def test_natural_policy_preserves_small_differences_of_large_values(shift: float) -> None:
-    """A shift of all values changes nothing; what is left of the difference decides."""
+    """A shift of all values changes nothing but the rounding of their difference."""
     values = np.array([shift + 1e-6, shift])
     odds = np.exp(10.0 * (values[0] - values[1]))
     policy = after.natural_policy([0.5, 0.5], values, 10.0)

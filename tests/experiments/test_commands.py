@@ -377,7 +377,7 @@ def test_collect_rejects_empty_sources_and_unwritable_targets(tmp_path):
 
 @pytest.mark.parametrize("inside", [".", "x"])
 def test_collect_rejects_a_target_inside_the_dataset(inside, tmp_path):
-    """The collected table would overwrite that of the sweep."""
+    """The collected table would overwrite the table of the sweep."""
     sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)

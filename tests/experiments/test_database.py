@@ -528,7 +528,7 @@ def test_path_that_is_no_file_is_named(tmp_path):
     assert path.is_symlink()
 
 
-# What is written can be read
+# Written runs can be read
 
 
 def bet(stake: int = 1, word: str = "red") -> FiniteMDP:

@@ -111,7 +111,7 @@ def test_graph_is_drawn_by_pointer(open_figure: OpenFigure) -> None:
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + 8)
     drag(page, "state s0", "state s2")
     assert "move=2_0_" in address_of(page)
-    assert "ask=" not in page.url  # the task was that of the preset
+    assert "ask=" not in page.url  # the task belonged to the preset
     page.get_by_role("combobox", name="lead").select_option("there as well")
     drag(page, "state s0", "state s1")
     assert "move=2*0.5,1*0.5_0_" in address_of(page)
@@ -319,7 +319,7 @@ def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure) -> No
 
 
 def test_world_is_printed_after_edits(open_figure: OpenFigure) -> None:
-    """What was drawn for an earlier run is not drawn again; errors fail in `open_figure`."""
+    """Pictures of an earlier run are not drawn again; errors fail in `open_figure`."""
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     page.get_by_role("checkbox", name="PG-SM").press("Space")
     page.get_by_role("combobox", name="world").select_option("An empty grid")

@@ -143,7 +143,7 @@ def test_settings_that_the_figure_does_not_have_are_ignored(
 
 
 def test_numbers_in_addresses_are_bounded() -> None:
-    """Without a bound, an address could make the page compute for ever."""
+    """Without a bound, an address could make the page compute forever."""
     rules = [(figure, key, rule) for figure in FIGURES for key, rule in figure().kept.items()]
     unbounded = {
         (figure.__name__, key)

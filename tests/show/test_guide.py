@@ -103,7 +103,7 @@ def test_natural_gradient_fails_in_the_network_at_the_largest_rate_only() -> Non
     assert ends[1] < 0.6
 
 
-# The numbers that decide, by short code of its own
+# The numbers that decide, by short independent code
 
 
 def own_softmax(theta: Floats) -> Floats:
