@@ -262,7 +262,7 @@ def fits_end_nearer_than_the_chain_rule(
     fits: Sequence[str] = ("di", "npg"),
     order: Sequence[Sequence[str]] = (("pg-sm", "pg-es"), ("ce", "sce"), ("mce",)),
 ) -> None:
-    """Fits of DI and NPG reach the optimum after a reversal; the chain rule comes less near."""
+    """Fits of DI and NPG reach the optimum after a reversal; the chain rule ends below it."""
     for draw in (1, 2):
         ends = _linear(draw)
         for name in fits:
