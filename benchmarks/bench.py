@@ -184,15 +184,15 @@ def as_text(timings: Iterator[Timing]) -> Iterator[str]:
 
 def machine() -> dict[str, str]:
     """Return the processor, and the versions of Python, numba and, if installed, gcc."""
-    found = {
+    versions = {
         "processor": _processor(),
         "Python": platform.python_version(),
         "numba": metadata.version("numba"),
     }
     if shutil.which("gcc"):
         version = ["gcc", "-dumpfullversion"]
-        found["gcc"] = subprocess.run(version, capture_output=True, text=True, check=True).stdout
-    return {name: text.strip() for name, text in found.items()}
+        versions["gcc"] = subprocess.run(version, capture_output=True, text=True, check=True).stdout
+    return {name: text.strip() for name, text in versions.items()}
 
 
 def _processor() -> str:
@@ -221,12 +221,12 @@ def main(argv: list[str] | None = None) -> None:
         parser.error(f"--steps: expected at least 1000, got {arguments.steps}.")
     timings: list[Timing] = []
 
-    def kept() -> Iterator[Timing]:
+    def stored() -> Iterator[Timing]:
         for timing in measure(arguments.steps):
             timings.append(timing)
             yield timing
 
-    for line in as_text(kept()):
+    for line in as_text(stored()):
         print(line, flush=True)
     if arguments.record:
         record(timings, arguments.steps)

@@ -431,7 +431,9 @@ def test_error_names_the_argument(call, sentence):
 def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch):
     """No goal is reachable within such a short horizon."""
     made, garnet = [], domains._garnet
-    monkeypatch.setattr(domains, "_garnet", lambda *given: made.append(given) or garnet(*given))
+    monkeypatch.setattr(
+        domains, "_garnet", lambda *arguments: made.append(arguments) or garnet(*arguments)
+    )
     try:
         random_mdp(0, 4, 2, horizon=1e-9, if_none=if_none)
     except ValueError:

@@ -231,9 +231,9 @@ PAIRS = [
 ]
 
 
-def assert_agrees(found, state: State) -> None:
+def assert_agrees(new, state: State) -> None:
     size = max(1.0, state.weight * float(np.ptp(state.q)), float(np.abs(state.theta).max()))
-    assert_allclose(np.array(found, dtype=float), state.new, rtol=1e-11, atol=2e-14 * size)
+    assert_allclose(np.array(new, dtype=float), state.new, rtol=1e-11, atol=2e-14 * size)
 
 
 @pytest.mark.parametrize("n_actions", SIZES)
@@ -356,8 +356,8 @@ def test_c_run_has_the_same_bits_as_the_compiled_run(update, domain, tmp_path):
     step_size, scheme = c_reference.ETA, c_reference.SCHEME
     simulate(problem, update, step_size, scheme, seeds, max_steps=20_000, memory=memory)
     # greedy updates are compiled with and without a branch on the greedy action
-    both = as_update(update).kernel in kernels.GREEDY
-    for flags in c_reference.FLAGS[-2:] if both else c_reference.FLAGS[-1:]:
+    is_greedy = as_update(update).kernel in kernels.GREEDY
+    for flags in c_reference.FLAGS[-2:] if is_greedy else c_reference.FLAGS[-1:]:
         run = c_reference.build(problem, update, tmp_path, flags)
         in_c = c_reference.simulate(run, problem, update, seeds, 20_000)
         for name in ("theta", "exponent", "pi", "running", "q", "hyde", "visits", "buffer"):
@@ -426,7 +426,7 @@ def test_update_without_kernel_runs_only_in_the_plain_loop():
     ids=["one action at the threshold", "another", "a third", "one exactly there"],
 )
 def test_projection_terminates_at_the_threshold(point):
-    # Rounding could add and remove an action at the threshold for ever; this list
+    # Rounding could add and remove an action at the threshold forever; this list
     # counts how often it is read.
     class Counted(list):
         reads = 0

@@ -60,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.experiments.options import parse
     from pu_lib.experiments.race import race
 
-    found = race(
+    ranking = race(
         arguments.process,
         scheme=arguments.scheme,
         step_sizes=arguments.step_size,
@@ -74,8 +74,8 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     try:
         with replacing(figure) as file:
-            draw_race(found).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
+            draw_race(ranking).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
     finally:
-        print(found)  # also if the figure cannot be written
+        print(ranking)  # also if the figure cannot be written
     print(f"Curves: {figure}")
     return 0

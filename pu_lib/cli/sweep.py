@@ -163,9 +163,9 @@ def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of section 4, restricted to the chosen updates if there are any."""
     from pu_lib.experiments.panels import paper_chunks
 
-    given = [name for name in _FIXED if getattr(arguments, name) is not None]
-    if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    fixed = [name for name in _FIXED if getattr(arguments, name) is not None]
+    if fixed:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
         raise ValueError(f"{options}: section 4 fixes it; leave it out, or name a domain.")
     beyond = _BEYOND if arguments.adaptive else None
     runs = 1000 if arguments.runs is None else arguments.runs

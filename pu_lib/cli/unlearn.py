@@ -48,9 +48,9 @@ def step_size(arguments: argparse.Namespace) -> Fraction:
 def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
     """Return the escort exponent and factor; raise a `ValueError` if given for another update."""
     options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
-    given = [option for option, value in options.items() if value is not None]
-    if given and as_update(arguments.update).name != "pg-es":
-        raise ValueError(f"{', '.join(given)}: only pg-es has it, not {arguments.update}.")
+    names = [option for option, value in options.items() if value is not None]
+    if names and as_update(arguments.update).name != "pg-es":
+        raise ValueError(f"{', '.join(names)}: only pg-es has it, not {arguments.update}.")
     return arguments.p or "2", arguments.escort_factor or "keep"
 
 

@@ -34,7 +34,7 @@ StaticArg = tuple[int, ...]
 _llvm: Any = cgutils
 
 # Kernels that have a static argument, in order. The key of a user's kernel is its `code_digest`:
-# a function that is made again with the same code and constants is not compiled again.
+# a function that is defined again with the same code and constants is not compiled again.
 _kernels: dict[Kernel | str, Kernel] = {kernel: kernel for kernel in KERNELS}
 _MAX_UNROLLED = 8  # successors; if there are more, a loop visits them
 _MOST_PREDICTED = 3  # the processor predicts the greedy action of at most this many

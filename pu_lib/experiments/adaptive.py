@@ -61,9 +61,9 @@ def setting_of(values: Iterable[Any]) -> Setting:
 
     The values become strings, so that a missing value (NaN) equals itself.
     """
-    found = list(values)
-    step_size = float(found.pop(_STEP_SIZE))
-    return tuple(map(str, found)), step_size
+    words = list(values)
+    step_size = float(words.pop(_STEP_SIZE))
+    return tuple(map(str, words)), step_size
 
 
 def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
@@ -134,12 +134,12 @@ class EarlyStopping:
 
     def left_early(self) -> set[Setting]:
         """Return the settings with fewer runs than the rest of their group that the rule drops."""
-        found = set()
+        dropped = set()
         for others, sizes in self._times.items():
             most = max(map(len, sizes.values()))
             for n in {len(times) for times in sizes.values()} - {most}:
-                found |= {(o, size) for o, size in self._far(others, n) if len(sizes[size]) == n}
-        return found
+                dropped |= {(o, size) for o, size in self._far(others, n) if len(sizes[size]) == n}
+        return dropped
 
     def _far(self, others: tuple[str, ...], n: int) -> set[Setting]:
         """Return the settings of a group that the rule drops after n runs."""

@@ -131,15 +131,15 @@ def critic_gains(
     -------
     dict of dict of ndarray, shape (2, 1 + resamples)
         For each statistic and update, bounds on the best time with the paper's critic over the best
-        time with the other critic. Both are the best of the step sizes, and are taken over
-        the runs, that were computed with both critics.
+        time with the other critic. Both times are the best over the step sizes and runs that
+        were computed with both critics.
     """
     import pandas as pd
 
     results, base = results_of(table), PANELS["random-mdp/NoExplo"]
     panel = replace(base, options=critic)
-    own = replace(panel, experiment="critic-rate").rows(results.table)
-    rows = pd.concat([panel.rows(critic_runs()), own.assign(experiment=base.experiment)])
+    unlabelled = replace(panel, experiment="critic-rate").rows(results.table)
+    rows = pd.concat([panel.rows(critic_runs()), unlabelled.assign(experiment=base.experiment)])
     gains: dict[str, dict[str, Floats]] = {statistic: {} for statistic in CENTRES}
     for update in updates:
         after = Results(rows[rows["update"] == update]).of(panel)
@@ -189,12 +189,12 @@ def factor_after_shift(ce: Floats, di: Floats) -> Floats:
     Both curves have shape (1 + resamples, step sizes); the result has shape (1 + resamples,).
     """
     near, n = in_range(ce), ce.shape[1]
-    found = []
+    factors = []
     for k in range(n // 2):  # DI requires larger step sizes than CE, here by k positions
-        both = near[: n - k]
-        if both.sum() >= 3:
-            found.append(factor_apart(ce[:, : n - k], di[:, k:])[:, both].max(axis=1))
-    return np.asarray(np.min(found, axis=0))
+        overlap = near[: n - k]
+        if overlap.sum() >= 3:
+            factors.append(factor_apart(ce[:, : n - k], di[:, k:])[:, overlap].max(axis=1))
+    return np.asarray(np.min(factors, axis=0))
 
 
 def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:

@@ -68,10 +68,10 @@ def effects(table: Runs = None) -> pd.DataFrame:
 def _effects(results: Results) -> pd.DataFrame:
     import pandas as pd
 
-    found = []
+    rows = []
     for detail, cell, before, after in _pairs(results.table):
         centres = (np.median, np.mean) if after is before else (np.mean, np.mean)
-        found.append(
+        rows.append(
             {
                 "detail": detail,
                 **dict(zip(_CELL, cell, strict=True)),
@@ -81,7 +81,7 @@ def _effects(results: Results) -> pd.DataFrame:
                 "censored after": after["censored"].mean(),
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
@@ -107,8 +107,8 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
     ]
     for detail, part in (*changed.groupby("options", observed=True), (_BETA, other)):
         for cell, after in _by_cell(part.drop_duplicates([*_CELL, "run"])):
-            if cell in base and len(both := after.index.intersection(base[cell].index)):
-                yield str(detail), cell, base[cell].loc[both], after.loc[both]
+            if cell in base and len(shared := after.index.intersection(base[cell].index)):
+                yield str(detail), cell, base[cell].loc[shared], after.loc[shared]
 
 
 def _by_cell(rows: pd.DataFrame) -> DataFrameGroupBy[Any, Any]:
@@ -144,11 +144,11 @@ def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = effects(table)
+    ratios = effects(table)
     if domain is not None:
-        found = found[found["domain"] == domain]
+        ratios = ratios[ratios["domain"] == domain]
     ranked = []
-    for detail, part in found.groupby("detail"):
+    for detail, part in ratios.groupby("detail"):
         size = np.abs(np.log10(part["ratio"]))
         worst = part.loc[size.idxmax()]
         ranked.append(

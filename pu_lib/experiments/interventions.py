@@ -143,10 +143,10 @@ def climb_from_jumping(
     goal = (low + process.performance(process.optimal().policy)) / 2
     before, falls = -np.inf, 0
     for step in range(max_steps):
-        found = process.evaluate(chosen.policy(theta))
-        falls += found.performance < before - 1e-12
-        if found.performance >= goal:
+        evaluation = process.evaluate(chosen.policy(theta))
+        falls += evaluation.performance < before - 1e-12
+        if evaluation.performance >= goal:
             return step, falls
-        before = found.performance
-        theta = chosen.step(theta, found.q, step_size)
+        before = evaluation.performance
+        theta = chosen.step(theta, evaluation.q, step_size)
     return max_steps, falls

@@ -60,7 +60,7 @@ from pu_lib.updates import UPDATES, Parametrization, Update
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations, by `Problem.acyclic`
 _MOST_ACTIONS = 256  # loops over actions are unrolled; more would take minutes to compile
-_GUARD = 0.6180339887498949  # in the rows before and after those that a kernel may change
+_GUARD = 0.6180339887498949  # in the rows before and after the states; no kernel may change it
 # The loop reads these options only if one of them differs from the paper's.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
@@ -273,8 +273,8 @@ def simulate(
 def _require_policies(update: Update, memory: RunBuffers) -> None:
     """Raise a `ValueError` unless the final parameters are finite and the policies sum to 1.
 
-    The loop does not check them. A parameter that is not finite stays so until the end of the run.
-    Nor does it check indices, so that a kernel may have written beyond the first or last state.
+    The loop checks neither parameters nor indices. A parameter that is not finite stays so until
+    the end of the run, and a kernel may have written beyond the first or last state.
     """
     if not (memory.guarded[:, [0, -1]] == _GUARD).all():
         raise ValueError(

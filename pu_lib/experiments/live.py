@@ -148,9 +148,9 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
     again = [run_cell(cell_of(row), row["run"]) for row in rows.to_dict("records")]
     rows["steps again"] = [run.steps for run in again]
     columns = ["steps", "episodes", "censored", "final_performance"]
-    found = [tuple(getattr(run, name) for name in columns) for run in again]
-    held = list(rows[columns].itertuples(index=False, name=None))
-    rows["same"] = [a == b for a, b in zip(found, held, strict=True)]
+    repeated = [tuple(getattr(run, name) for name in columns) for run in again]
+    recorded = list(rows[columns].itertuples(index=False, name=None))
+    rows["same"] = [a == b for a, b in zip(repeated, recorded, strict=True)]
     return rows
 
 

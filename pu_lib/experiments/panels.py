@@ -352,14 +352,16 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
         (_sarsa_limit(seed), 100),
     ]
     most = random_runs if beyond is None else beyond
-    own = [([cell for cell in cells if not _keeps_factor(cell)], runs) for cells, runs in shown]
+    without_factor = [
+        ([cell for cell in cells if not _keeps_factor(cell)], runs) for cells, runs in shown
+    ]
     factor = [
         ([cell for cell in cells if _keeps_factor(cell)], min(runs, most)) for cells, runs in shown
     ]
     floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
     more = [(_more(cells), min(runs, most)) for cells, runs in shown]
     return [
-        *_rounds([(_published(seed), 100), *own, *factor, *others]),
+        *_rounds([(_published(seed), 100), *without_factor, *factor, *others]),
         *_rounds(floats),
         *_rounds([(_tied(seed), min(random_runs, most)), *more]),
     ]

@@ -85,13 +85,13 @@ def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
         The numbers n such that each mean can be a mean of n runs up to `READING`, mapped to the
         total number of censored runs over all means.
     """
-    excess, found = np.asarray(means, dtype=np.float64) - 1.0, {}
+    excess, possible = np.asarray(means, dtype=np.float64) - 1.0, {}
     for n in range(1, most + 1):
         lacking = -excess * n % LOOK  # c modulo 150 in the formula of the module
         lost = np.round(lacking)
         if np.all((np.abs(lacking - lost) <= n * READING) & (lost % LOOK <= n)):
-            found[n] = int((lost % LOOK).sum())
-    return found
+            possible[n] = int((lost % LOOK).sum())
+    return possible
 
 
 @cache

@@ -149,25 +149,25 @@ class Race(Sequence[RaceEntry]):
     def notes(self) -> list[str]:
         """Warnings about the ranking. Each warning is one sentence."""
         lost = [entry.label for entry in self if not entry.finished]
-        found = []
+        sentences = []
         if lost:
             who = "No update" if len(lost) == len(self) else f"No run of {', '.join(lost)}"
-            found.append(
+            sentences.append(
                 f"{who} reached the target within {self.max_steps:,} steps at any step size: "
                 "allow more steps, lower the target, or explore more (another scheme)."
             )
         for end, advice in (("lowest", "lower"), ("highest", "higher")):
             names = [entry.label for entry in self if entry.edge == end]
             if names:
-                found.append(
+                sentences.append(
                     f"The best step size of {', '.join(names)} is the {end} of the grid: "
                     f"{advice} ones may be better still."
                 )
         if any(entry.finished and entry.best.mean_low == -math.inf for entry in self):
-            found.append(
+            sentences.append(
                 f"A 95 % interval needs {MEDIAN_RUNS} runs for a median and {MEAN_RUNS} for a mean."
             )
-        return found
+        return sentences
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each update and step size, from the fastest update.
@@ -258,8 +258,8 @@ def race(
     scheme : str
         Exploration scheme.
     step_sizes : float or sequence of float, optional
-        Step sizes of the actor. The default is `RACE_RATES`, extended for each update for which the
-        best step size is at the edge of the grid.
+        Step sizes of the actor. The default is `RACE_STEP_SIZES`, extended for each update for
+        which the best step size is at the edge of the grid.
     runs, max_steps : int
         Number of runs of each setting, at most a million, and the cap on their steps, at most 1e9.
     target : float, optional
@@ -307,7 +307,7 @@ def race(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
     named = read_process(process)
-    found: dict[str, dict[float, Summary]] = {name: {} for name in names}
+    summaries: dict[str, dict[float, Summary]] = {name: {} for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
     with progress_bar(runs * len(names) * len(chosen), progress) as bar:
         cell = base_cell(
@@ -323,18 +323,18 @@ def race(
                 bar.total = (bar.total or 0) + runs * len(chunks)
                 bar.refresh()
             for chunk, measured in run_chunks(chunks, workers, _run_chunk):
-                by_step_size = found[name_of(chunk.cell.update)]
+                by_step_size = summaries[name_of(chunk.cell.update)]
                 by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
                 bar.update(chunk.count)
-            todo = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
+            todo = {entry.update: _beyond(entry) for entry in _entries(summaries) if entry.edge}
             if not todo:
                 break
-    order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
+    order = sorted(_entries(summaries), key=lambda entry: (not entry.finished, entry.best.mean))
     return Race(tuple(order), cell.max_steps)
 
 
-def _entries(found: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
-    return [RaceEntry(name, dict(sorted(by_size.items()))) for name, by_size in found.items()]
+def _entries(summaries: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
+    return [RaceEntry(name, dict(sorted(by_size.items()))) for name, by_size in summaries.items()]
 
 
 def _beyond(entry: RaceEntry) -> tuple[float, ...]:

@@ -328,8 +328,8 @@ class Curves:
     def resampled(self, statistic: str) -> Floats:
         """Return an array of shape (resamples, updates, positions) with resampled statistics."""
         if statistic not in self._resampled:
-            found = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
-            self._resampled[statistic] = found
+            values = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
+            self._resampled[statistic] = values
         return self._resampled[statistic]
 
     def estimates(self, statistic: str) -> Floats:
@@ -358,13 +358,13 @@ class Curves:
         *rows: int,
     ) -> Floats:
         """Return a statistic at each point from functions for the mean and the quantile."""
-        found = np.empty((*rows, *self.steps.shape[1:]))
+        values = np.empty((*rows, *self.steps.shape[1:]))
         for here, steps, censored in self._groups:
             if statistic in _ORDERS:
-                found[..., here] = quantile(steps, _ORDERS[statistic])
+                values[..., here] = quantile(steps, _ORDERS[statistic])
             else:
-                found[..., here] = mean(censored if statistic == "censored" else steps)
-        return found
+                values[..., here] = mean(censored if statistic == "censored" else steps)
+        return values
 
 
 def _mean(recorded: NDArray[Any]) -> Floats:

@@ -126,10 +126,10 @@ def smallest_along(
     end = run_cell(cells[1], run, memory).steps
     steps = np.unique(np.linspace(1, end, points).astype(np.int64))
     rows: list[list[Floats]] = [[], []]
-    for kept, cell in zip(rows, cells, strict=True):
+    for logarithms, cell in zip(rows, cells, strict=True):
         for cap in steps:
             run_cell(replace(cell, max_steps=int(cap), target=1.0), run, memory)
-            kept.append(memory.log_modulus[:-1].min(axis=1))
+            logarithms.append(memory.log_modulus[:-1].min(axis=1))
     return steps.astype(np.float64), np.array(rows[0]), np.array(rows[1])
 
 
@@ -139,8 +139,12 @@ def shares(panel: str, table: Runs = None) -> tuple[Floats, Floats, Floats]:
     Plain floats come before scaled parameters. The shares are over the runs computed in both
     precisions.
     """
-    axis, floats, scaled, both = _pairs(panel, table)
-    return axis, floats.sum(axis=0) / both.sum(axis=0), scaled.sum(axis=0) / both.sum(axis=0)
+    axis, floats, scaled, compared = _pairs(panel, table)
+    return (
+        axis,
+        floats.sum(axis=0) / compared.sum(axis=0),
+        scaled.sum(axis=0) / compared.sum(axis=0),
+    )
 
 
 def lost_and_passed(panel: str, table: Runs = None, step_size: float = 3.0) -> tuple[int, int]:
@@ -176,10 +180,10 @@ def _pairs(panel: str, table: Runs) -> tuple[Floats, _Flags, _Flags, _Flags]:
     floats = results.of(PANELS[panel].in_floats)
     n = min(with_exponents.n_runs, floats.n_runs)
     row = with_exponents.updates.index("pg-es")
-    both = floats.made[:n, 0] & with_exponents.made[:n, row]
+    compared = floats.made[:n, 0] & with_exponents.made[:n, row]
     return (
         floats.axis,
-        floats.censored[:n, 0] & both,
-        with_exponents.censored[:n, row] & both,
-        both,
+        floats.censored[:n, 0] & compared,
+        with_exponents.censored[:n, row] & compared,
+        compared,
     )

@@ -74,7 +74,7 @@ _PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
 
-# What to run
+# Selection of the runs
 
 
 @underflow_to_zero
@@ -171,24 +171,26 @@ def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def _title(given: Any, process: Process) -> str:
+def _title(argument: Any, process: Process) -> str:
     """Return the name of a process, or of its file (without the directory) if it was given."""
-    is_file = isinstance(given, (str, os.PathLike)) and process.name.startswith("mdp-")
+    is_file = isinstance(argument, (str, os.PathLike)) and process.name.startswith("mdp-")
     if not is_file:
         return process.name
-    return Path(given).name.encode("utf-8", "backslashreplace").decode()  # it may be no Unicode
+    return Path(argument).name.encode("utf-8", "backslashreplace").decode()  # it may be no Unicode
 
 
-def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) -> Iterator[Process]:
+def _variants(
+    process: Process, argument: Any, values: dict[str, Sequence[Any]]
+) -> Iterator[Process]:
     """Yield the process with each combination of the values of its parameters."""
     values = {name: as_list(chosen) for name, chosen in values.items()}
     for name, chosen in values.items():
         if not isinstance(process.source, Domain):
-            raise ValueError(f"{name}: {_title(given, process)} has no parameters.")
+            raise ValueError(f"{name}: {_title(argument, process)} has no parameters.")
         process.source.label(**{name: None})  # raises if the domain has no such parameter
         _require_once(name, chosen)
-        if f" {name}=" in str(given):
-            raise ValueError(f"{name}: given twice, in {given!r} and as a parameter.")
+        if f" {name}=" in str(argument):
+            raise ValueError(f"{name}: given twice, in {argument!r} and as a parameter.")
     for combination in product(*values.values()):
         chosen_values = dict(zip(values, combination, strict=True))
         yield replace(process, parameters={**process.parameters, **chosen_values})
@@ -494,10 +496,10 @@ def run_chunks(
     waiting = iter(chunks)
 
     def hand_out(count: int) -> int:
-        given = list(islice(waiting, count))
-        for chunk in given:
+        next_chunks = list(islice(waiting, count))
+        for chunk in next_chunks:
             tasks.put(chunk)
-        return len(given)
+        return len(next_chunks)
 
     try:
         # Compute one chunk per thread at a time: an error or a kill then loses few chunks.

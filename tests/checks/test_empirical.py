@@ -234,11 +234,11 @@ def test_censored_resamples_give_an_open_interval():
 
 
 def test_ratio_of_two_censored_times_is_undecided():
-    found = checks.sarsa_limit.run()
-    (median,) = [t for t in found.tallies if t.quantity.startswith("NoExplo, median: slowest")]
+    finding = checks.sarsa_limit.run()
+    (median,) = [t for t in finding.tallies if t.quantity.startswith("NoExplo, median: slowest")]
     assert (median.worst[0].value, median.worst[0].holds) == ("unknown", None)
-    assert [value for value, _ in rows_of(found).values()].count("unknown") == 1
-    assert (found.reported["held"], found.reported["parts"]) == (2, 9)
+    assert [value for value, _ in rows_of(finding).values()].count("unknown") == 1
+    assert (finding.reported["held"], finding.reported["parts"]) == (2, 9)
     # if all runs at huge rates are censored, all comparisons of their times are undecided
     slow = scale_times("experiment", "greedy-limit", 1e6)
     lost = run_with(checks.sarsa_limit, table=slow)
@@ -247,11 +247,13 @@ def test_ratio_of_two_censored_times_is_undecided():
 
 
 def test_censored_time_over_a_known_one_is_a_lower_bound():
-    found = checks.beat_sarsa.run()
-    (lost,) = [t for t in found.tallies if t.quantity == "NoExplo, median: greedy SARSA over PG-SM"]
+    finding = checks.beat_sarsa.run()
+    (lost,) = [
+        t for t in finding.tallies if t.quantity == "NoExplo, median: greedy SARSA over PG-SM"
+    ]
     assert lost.worst[0].value == "≥ 78"
     assert lost.worst[0].instance["interval of 95 %"] == "≥ 67.3"
-    assert rows_of(found)["LowOffPol, mean: greedy SARSA over MCE"] == ("3.76", "> 2")
+    assert rows_of(finding)["LowOffPol, mean: greedy SARSA over MCE"] == ("3.76", "> 2")
 
 
 def test_policy_gradients_are_compared_at_lengths_that_both_solve():
@@ -279,17 +281,17 @@ EXCHANGED = swap_labels("update", {"di": "ce", "ce": "di"})
 
 @pytest.mark.parametrize("changes", [{}, {"table": EXCHANGED}], ids=["as it is", "exchanged"])
 def test_sentences_have_the_counts_of_their_tables(changes):
-    sentence, found = judged("sec:randommdps/di-best", **changes)
-    means, medians = (counted(found, True, f", {s}:") for s in ("mean", "median"))
+    sentence, finding = judged("sec:randommdps/di-best", **changes)
+    means, medians = (counted(finding, True, f", {s}:") for s in ("mean", "median"))
     assert f"by the mean in {means} of 3 schemes, and by the median in {medians}" in sentence
-    sentence, found = judged("sec:randommdps/exploration", **changes)
-    below = sum(float(value) < 2 for value, _ in rows_of(found).values())
-    assert f"{below} of {len(found.tallies)} mean factors" in sentence
-    assert f"for {counted(found, None)} of them" in sentence
-    sentence, found = judged("sec:intro/empirical", **changes)
-    assert f"certain in {counted(found, True, 'PG-')} of 16 comparisons" in sentence
-    sentence, found = judged("sec:randommdps/hioffpol-helps", **changes)
-    assert f"certain in {counted(found, True, 'over HiOffPol')} of 8 comparisons" in sentence
+    sentence, finding = judged("sec:randommdps/exploration", **changes)
+    below = sum(float(value) < 2 for value, _ in rows_of(finding).values())
+    assert f"{below} of {len(finding.tallies)} mean factors" in sentence
+    assert f"for {counted(finding, None)} of them" in sentence
+    sentence, finding = judged("sec:intro/empirical", **changes)
+    assert f"certain in {counted(finding, True, 'PG-')} of 16 comparisons" in sentence
+    sentence, finding = judged("sec:randommdps/hioffpol-helps", **changes)
+    assert f"certain in {counted(finding, True, 'over HiOffPol')} of 8 comparisons" in sentence
 
 
 def test_sentence_states_whether_the_smallest_lead_of_di_is_significant():
@@ -337,10 +339,10 @@ def test_check_fails_if_transitions_are_missing_from_the_buffer(monkeypatch):
 
 
 def test_runs_censored_because_of_rounding_are_counted_by_panel():
-    found = run_with(checks.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
+    finding = run_with(checks.wall_is_rounding, panels=("random-mdp/LowOffPol", "cliff"))
     ours = TABLE[(TABLE["update"] == "pg-es") & (TABLE["beta"] != 0.7) & (TABLE["step_size"] > 3)]
     for tally, domain, scheme in zip(
-        found.tallies, ("random-mdp", "cliff"), ("LowOffPol", "HiOffPol"), strict=True
+        finding.tallies, ("random-mdp", "cliff"), ("LowOffPol", "HiOffPol"), strict=True
     ):
         runs = ours[ours["scheme"] == scheme]
         scaled, floats = (
@@ -350,8 +352,8 @@ def test_runs_censored_because_of_rounding_are_counted_by_panel():
                 (f"{domain} in floats", "paper precision=float64"),
             )
         )
-        both = floats.merge(scaled, on=["step_size", "run"])
-        lost = both[both["censored_x"]]
+        merged = floats.merge(scaled, on=["step_size", "run"])
+        lost = merged[merged["censored_x"]]
         reported = tally.worst[0].instance
         assert reported["lost in floats"] == len(lost) > 0
         assert reported["of them pass"] == (~lost["censored_y"]).sum()
@@ -372,9 +374,9 @@ def test_restrict_to_reduces_curves_to_common_positions_and_runs():
     steps = np.arange(2 * 1 * 3, dtype=float).reshape(2, 1, 3)
     long = Curves(np.array([0.1, 1.0, 10.0]), ("di",), steps, steps > 3)
     short = Curves(np.array([1.0, 10.0]), ("di",), steps[:1, :, :2], steps[:1, :, :2] > 3)
-    found = restrict_to(long, short)
-    assert found.axis.tolist() == [1.0, 10.0]
-    assert found.steps.tolist() == [[[1.0, 2.0]]]
+    restricted = restrict_to(long, short)
+    assert restricted.axis.tolist() == [1.0, 10.0]
+    assert restricted.steps.tolist() == [[[1.0, 2.0]]]
 
 
 # Statistics
@@ -414,8 +416,8 @@ def test_resampled_statistics_match_the_drawn_runs(n_runs):
     curves = Curves(np.arange(3.0), ("ce", "di"), times, times == 8.0)
     drawn = times[draws(n_runs)]  # resamples by runs by updates by positions
     for order in (0.01, 0.25, 0.5, 0.9, 1.0):
-        found = resampled_quantile(times[:, 0], order)
-        assert np.array_equal(found, [lower_quantile(each, order) for each in drawn[:, :, 0]])
+        quantiles = resampled_quantile(times[:, 0], order)
+        assert np.array_equal(quantiles, [lower_quantile(each, order) for each in drawn[:, :, 0]])
     assert np.array_equal(curves.resampled("median"), [lower_quantile(x, 0.5) for x in drawn])
     assert np.array_equal(curves.resampled("decile"), [lower_quantile(x, 0.9) for x in drawn])
     assert np.array_equal(curves.resampled("mean"), drawn.mean(axis=1))
@@ -517,9 +519,9 @@ def test_table_of_greedy_limits_has_medians_and_means():
 
 def test_faster_greedy_sarsa_changes_the_status():
     quick = scale_times("experiment", "greedy-limit", 0.05)
-    found = run_with(checks.beat_sarsa, table=quick)
-    assert found.status is not Status.REPRODUCED
-    assert counted(found, True) < counted(checks.beat_sarsa.run(), True)
+    finding = run_with(checks.beat_sarsa, table=quick)
+    assert finding.status is not Status.REPRODUCED
+    assert counted(finding, True) < counted(checks.beat_sarsa.run(), True)
 
 
 def test_shuffled_labels_change_the_status():
@@ -570,8 +572,8 @@ def test_gain_by_another_critic_is_over_the_rates_with_both_critics(monkeypatch)
     }
     paper |= {("ce", 1.0): 60, ("ce", 2.0): 40, ("ce", 3.0): 5}
     table, other = (
-        pd.DataFrame(found).assign(censored=False)
-        for found in (
+        pd.DataFrame(runs).assign(censored=False)
+        for runs in (
             rows("paper", paper),
             rows(critic, {("ce", 1.0): 30, ("ce", 2.0): 10, ("pg-sm", 1.0): 160}),
         )
@@ -669,8 +671,8 @@ def test_interventions_have_no_effect_without_noise_or_learning():
 
 
 def test_stability_restricts_the_table_to_the_first_runs():
-    found = stability(checks.pg_sm_slow, (20, 100))
-    assert found == {20: "reproduced", 100: "reproduced"}
+    statuses = stability(checks.pg_sm_slow, (20, 100))
+    assert statuses == {20: "reproduced", 100: "reproduced"}
     rare = stability(checks.es_bandwidth, (20,))
     first = TABLE[TABLE["run"] < 20]
     assert rare == {20: run_with(checks.es_bandwidth, table=first).status.value}
@@ -685,11 +687,11 @@ def test_random_tie_runs_replace_runs_of_the_same_updates():
     assert set(drawn["steps"]) == set(original[original["update"] == "ce"]["steps"])
     others = ["pg-sm", "pg-es", "di"]
     before = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["options"] == "paper")]
-    kept = before["update"].isin(others).sum()
-    assert (chosen & table["update"].isin(others)).sum() == kept
-    found = both_rules(checks.ce_worst)
-    assert found["first"] == judge_first(int(found["runs"])) == "reproduced"
-    assert found["drawn"] == "undecided"
+    unchanged = before["update"].isin(others).sum()
+    assert (chosen & table["update"].isin(others)).sum() == unchanged
+    statuses = both_rules(checks.ce_worst)
+    assert statuses["first"] == judge_first(int(statuses["runs"])) == "reproduced"
+    assert statuses["drawn"] == "undecided"
     assert checks.ce_worst.run().reported["drawn"] == 2  # by the medians
 
 
@@ -730,11 +732,11 @@ def test_share_of_connected_random_mdps_agrees_with_poisson_limit(branching):
     share = np.exp(-lonely)
     whole = np.mean([checks_live._is_strongly_connected(each) for each in draws_])
     assert abs(whole - share) < 4 * np.sqrt(share * (1 - share) / 1000)
-    found = run_with(checks_live.connected, branching=branching)
-    assert found.reported["draws"] == 1000
+    finding = run_with(checks_live.connected, branching=branching)
+    assert finding.reported["draws"] == 1000
 
 
-# What the experiments run
+# The runs of the experiments
 
 
 def test_initial_parameters_of_actors_match_hand_solution():
@@ -806,8 +808,8 @@ def test_exact_numbers_have_no_interval():
 def test_majority_of_nine_states_is_five(jumping, share, monkeypatch):
     flips = Flips(np.arange(9.0)[::-1], jumping)
     monkeypatch.setattr("pu_lib.experiments.live.flip_times", lambda *_: flips)
-    found = run_with(checks_live.expected_order, updates=["ce"], runs=2)
-    assert list(rows_of(found).values()) == [(share, "> 0.9"), ("1", "> 0.75")]
+    finding = run_with(checks_live.expected_order, updates=["ce"], runs=2)
+    assert list(rows_of(finding).values()) == [(share, "> 0.9"), ("1", "> 0.75")]
 
 
 @pytest.mark.parametrize(
@@ -821,16 +823,16 @@ def test_preference_for_action_1_vanishes_by_the_end(leading, ending, shares, mo
         return pi
 
     monkeypatch.setattr("pu_lib.experiments.live.policies_along", policies_along)
-    found = run_with(checks_live.cliff_order, updates=["ce"], runs=2)
-    assert list(rows_of(found).values()) == [(share, "> 0.9") for share in shares]
+    finding = run_with(checks_live.cliff_order, updates=["ce"], runs=2)
+    assert list(rows_of(finding).values()) == [(share, "> 0.9") for share in shares]
 
 
 def test_one_decrease_refutes_monotonicity(monkeypatch):
     climbs = {"mce": (10, 0), "ce": (25, 1)}
     monkeypatch.setattr(checks_live, "climb_from_jumping", lambda name, _: climbs[name])
-    found = checks_live.mce_is_monotone.run()
-    assert found.status is Status.REPRODUCED
-    rows = list(rows_of(found).values())
+    finding = checks_live.mce_is_monotone.run()
+    assert finding.status is Status.REPRODUCED
+    rows = list(rows_of(finding).values())
     assert rows == [("0", "< 0.5"), ("1", "> 0.5"), ("2.5", "> 1")] * 2
     climbs["mce"], climbs["ce"] = climbs["ce"], climbs["mce"]
     assert counted(checks_live.mce_is_monotone.run(), False) == 6

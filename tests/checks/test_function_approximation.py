@@ -214,9 +214,9 @@ def test_chain_rule_check_detects_error_of_either_sign(
     right = checks._chain_rule_step
 
     def chained(*arguments: object) -> np.ndarray:
-        found = right(*arguments).copy()
-        found.flat[0] += error
-        return found
+        step = right(*arguments).copy()
+        step.flat[0] += error
+        return step
 
     monkeypatch.setattr(checks, "_chain_rule_step", chained)
     slacks = least_slack(checks.chain_rule_gives_the_gradient, updates={"pg-sm": "pg-sm"})
@@ -251,7 +251,7 @@ def test_sparsemax_is_the_projection_for_large_scores(z: list[float]) -> None:
     np.testing.assert_allclose(ap.sparsemax(np.array(z)), project_simplex(z), atol=1e-12)
 
 
-# Natural policy gradient, by short code of its own
+# Natural policy gradient, by short independent code
 
 
 def own_softmax(f: Floats) -> Floats:

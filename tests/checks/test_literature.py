@@ -182,8 +182,8 @@ def halved(monkeypatch) -> list[list[float]]:
 def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
     """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
     expected = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
-    found = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
-    assert found == pytest.approx(sorted(expected), abs=1e-12)
+    least = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
+    assert least == pytest.approx(sorted(expected), abs=1e-12)
     assert halved == [pytest.approx([0.1 * 2**k for k in range(30)])]
 
 
@@ -191,8 +191,8 @@ def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
 def test_constant_step_slack_matches_hand_solution(power, halved) -> None:
     """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
     expected = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
-    found = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
-    assert found == pytest.approx(sorted(expected))
+    least = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
+    assert least == pytest.approx(sorted(expected))
     assert halved == [[0.1] * 40]
 
 
@@ -201,8 +201,8 @@ def test_adaptive_step_slack_matches_hand_solution(power, halved, monkeypatch) -
     """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
     monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
     expected = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
-    found = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
-    assert found == pytest.approx(sorted(expected))
+    least = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
+    assert least == pytest.approx(sorted(expected))
 
 
 def test_off_policy_gap_matches_independent_loop() -> None:

@@ -393,8 +393,8 @@ def test_errata_state_the_computed_numbers():
     why = {row.where: row.why for row in errata() if row.chapter == "unlearning"}
     bound = un.decaying_ce_bound_printed(30, 1.0)
     assert f"the bound is {bound:.3f}" in why["Theorem 5(iii)"]
-    found = count(30, "ce", 1, "inverse-sqrt", start="1/150")
-    assert f"takes {found} updates" in why["Theorem 5(iii)"]
+    steps = count(30, "ce", 1, "inverse-sqrt", start="1/150")
+    assert f"takes {steps} updates" in why["Theorem 5(iii)"]
     assert f"the bound is {un.ce_bound_printed(3, 1.0):.2f}" in why["Theorem 4(iii)"]
     assert f"takes {count(3, 'ce', 1, start='0.12')} updates" in why["Theorem 4(iii)"]
     assert f"takes {count(5, 'di', 1, start='1/4')} updates" in why["Theorem 4(ii)"]
@@ -658,21 +658,21 @@ def test_excess_is_bounded_up_to_the_end_of_a_block(monkeypatch) -> None:
 
 
 def test_escort_variants_match_float_counts() -> None:
-    found = {
+    counts = {
         (row["p"], row["n"]): row["n'"]
         for _, row in listed_comparisons(checks.escort_can_be_faster)
     }
     for p, factor, eta, n, start in checks.escort_can_be_faster.arguments["instances"]:
         if start == "1/2":
             update = make_update("pg-es", p=float(Fraction(p)), factor=factor)
-            assert found[p, n] == float_count(n, update, float(eta), "constant")
-    assert found == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
+            assert counts[p, n] == float_count(n, update, float(eta), "constant")
+    assert counts == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
 
 
 def test_escort_peak_matches_float_counts() -> None:
     finding = judge("sec:symmetry/decay").finding
     (printed,) = (tally for tally in finding.tallies if tally.as_printed)
-    peak = {kept.instance["n"]: (kept.value, kept.limit) for kept in printed.worst}
+    peak = {each.instance["n"]: (each.value, each.limit) for each in printed.worst}
     assert peak[100] == (406, 911)
     for schedule, steps in (("inverse-sqrt", 406), ("constant", 911)):
         assert float_count(100, make_update("pg-es"), 2.1, schedule) == steps

@@ -75,14 +75,14 @@ def test_only_settings_far_from_the_best_are_dropped():
 
 def times_by_setting(table):
     """Group settings that differ only in the rate; return their times, run by rate."""
-    found = {}
+    by_others = {}
     for values, group in table.groupby(COLUMNS, dropna=False, observed=True):
         others, step_size = setting_of(values)
         steps = group.sort_values("run")["steps"].to_numpy(dtype=float)
-        found.setdefault((others, values[COLUMNS.index("max_steps")]), {})[step_size] = steps
+        by_others.setdefault((others, values[COLUMNS.index("max_steps")]), {})[step_size] = steps
     return {
         key: np.stack(list(rates.values()), axis=1)
-        for key, rates in found.items()
+        for key, rates in by_others.items()
         if len(rates) > 1
     }
 
@@ -101,11 +101,13 @@ def wrong_decisions(times, cap, rng):
     return len(left), sum(not right[x] for x in left)
 
 
-def resampled(found, tables=5):
+def resampled(all_times, tables=5):
     """Return the numbers of dropped and of wrongly dropped rates in resampled tables."""
     rng = np.random.default_rng(8)
     counts = [
-        wrong_decisions(times, cap, rng) for _ in range(tables) for (_, cap), times in found.items()
+        wrong_decisions(times, cap, rng)
+        for _ in range(tables)
+        for (_, cap), times in all_times.items()
     ]
     return np.sum(counts, axis=0)
 
@@ -205,14 +207,14 @@ def test_chunks_of_a_round_start_at_the_same_run():
 
 def thinned(table, chunks):
     """Return the rows of a full table that an adaptive sweep of the chunks would compute."""
-    stopping, kept = EarlyStopping(table), {}
+    stopping, n_runs = EarlyStopping(table), {}
     for part in rounds(chunks):
         for chunk in stopping.needed(part):
             setting = setting_of(words_of(chunk.cell).values())
-            kept[setting] = max(kept.get(setting, 0), chunk.first + chunk.count)
+            n_runs[setting] = max(n_runs.get(setting, 0), chunk.first + chunk.count)
     settings = table[COLUMNS].drop_duplicates()
     most = {
-        tuple(map(str, values)): kept.get(setting_of(values), 0)
+        tuple(map(str, values)): n_runs.get(setting_of(values), 0)
         for values in settings.astype(object).to_numpy().tolist()
     }
     groups = table.groupby(COLUMNS, dropna=False, observed=True)["run"]
@@ -228,8 +230,8 @@ def adaptive_results():
 
 def test_adaptive_sweep_needs_less_than_a_third_of_the_steps(adaptive_results):
     """The greedy limit has no rates, so that there is nothing to leave out."""
-    kept, full = (t[t["experiment"] != "sarsa-limit"] for t in (adaptive_results.table, TABLE))
-    assert kept["steps"].sum() / full["steps"].sum() < 1 / 3
+    adaptive, full = (t[t["experiment"] != "sarsa-limit"] for t in (adaptive_results.table, TABLE))
+    assert adaptive["steps"].sum() / full["steps"].sum() < 1 / 3
 
 
 def test_curves_use_all_runs_of_each_rate(adaptive_results):

@@ -53,15 +53,15 @@ def own_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (["--step-size", "1"], "--step-size: section 4 fixes it"),
         (["--scheme", "NoExplo", "--max-steps", "5"], "--scheme, --max-steps: section 4 fixes it"),
         (["--update", "none"], "--update: 'none' is none of ce, di"),
     ],
 )
-def test_paper_sweep_rejects_options_fixed_by_the_paper(tmp_path, capsys, given, message):
-    assert main(["sweep", "paper", "--out", str(tmp_path), *given]) == 2
+def test_paper_sweep_rejects_options_fixed_by_the_paper(tmp_path, capsys, options, message):
+    assert main(["sweep", "paper", "--out", str(tmp_path), *options]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -155,11 +155,11 @@ TWO_STATES = (
 def test_fast_updates_have_different_mean_times():
     """On the process of the README no update passes at the first evaluation."""
     mdp = FiniteMDP(*TWO_STATES)
-    found = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
-    means = {entry.update: entry.best.mean for entry in found}
+    ranking = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
+    means = {entry.update: entry.best.mean for entry in ranking}
     assert len(set(means.values())) == 3, means
-    assert max(entry.best.median for entry in found) < 25
-    assert all(entry.best.median_low < entry.best.median_high for entry in found)
+    assert max(entry.best.median for entry in ranking) < 25
+    assert all(entry.best.median_low < entry.best.median_high for entry in ranking)
 
 
 def test_race_times_agree_with_the_plain_loop():
@@ -230,24 +230,24 @@ def test_race_reads_an_overwritten_file_again(tmp_path, own_process):
 def test_default_grid_is_extended_if_the_best_step_size_is_at_its_edge(monkeypatch):
     settings = {**PLAIN, "updates": ["pg-sm", "di"]}
     monkeypatch.setattr("pu_lib.experiments.race.RACE_STEP_SIZES", (0.1, 0.316))
-    found = race("chain n_states=5", **settings)
-    for entry in found:
+    extended = race("chain n_states=5", **settings)
+    for entry in extended:
         assert max(entry.summaries) > 0.316
         assert entry.edge == "" or entry.best_step_size == max(entry.summaries)
-    given = race("chain n_states=5", step_sizes=(0.1, 0.316), **settings)
-    assert [set(entry.summaries) for entry in given] == [{0.1, 0.316}] * 2
-    assert "is the highest of the grid: higher ones may be better" in given.notes[0]
-    assert given.notes[0] in str(given)
+    fixed = race("chain n_states=5", step_sizes=(0.1, 0.316), **settings)
+    assert [set(entry.summaries) for entry in fixed] == [{0.1, 0.316}] * 2
+    assert "is the highest of the grid: higher ones may be better" in fixed.notes[0]
+    assert fixed.notes[0] in str(fixed)
 
 
 def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
-    found = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
-    assert found.notes == [
+    ranking = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
+    assert ranking.notes == [
         "No update reached the target within 200 steps at any step size: allow more steps, "
         "lower the target, or explore more (another scheme)."
     ]
-    assert "inf" not in str(found)
-    assert str(found).count("no run reached the target") == len(UPDATES)
+    assert "inf" not in str(ranking)
+    assert str(ranking).count("no run reached the target") == len(UPDATES)
 
 
 def test_columns_of_a_printed_race_are_aligned():
@@ -272,8 +272,8 @@ def test_columns_of_a_printed_race_are_aligned():
 
 def test_tied_step_size_at_an_end_of_the_grid_is_not_an_edge():
     def entry(**means):
-        found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
-        return RaceEntry("di", found)
+        summaries = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
+        return RaceEntry("di", summaries)
 
     assert entry(r1=50.0, r2=50.0, r3=60.0).edge == ""
     assert entry(r1=50.0, r2=51.0, r3=60.0).edge == "lowest"
@@ -284,9 +284,9 @@ def test_tied_step_size_at_an_end_of_the_grid_is_not_an_edge():
 def test_update_that_never_reaches_the_target_is_ranked_last():
     some = RaceEntry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
     none = RaceEntry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
-    found = Race((some, none), 100)
+    ranking = Race((some, none), 100)
     assert (some.finished, none.finished) == (True, False)
-    assert found.notes[0].startswith("No run of DI reached")
+    assert ranking.notes[0].startswith("No run of DI reached")
     assert none.edge == ""
 
 
@@ -309,10 +309,10 @@ def halving():
 
 
 def test_race_runs_a_registered_update_without_kernel(halving):
-    found = race(
+    ranking = race(
         domains.bandit([0.0, 1.0]), step_sizes=(1.0, 2.0), runs=2, max_steps=500, target=0.8
     )
-    by_name = {entry.update: entry for entry in found}
+    by_name = {entry.update: entry for entry in ranking}
     assert set(by_name) == set(UPDATES)
     # Half of the step at twice the rate is the same run.
     ours, theirs = by_name["halving"].summaries[2.0], by_name["pg-sm"].summaries[1.0]
@@ -378,7 +378,7 @@ def test_collect_rejects_empty_sources_and_unwritable_targets(tmp_path):
 
 @pytest.mark.parametrize("inside", [".", "x"])
 def test_collect_rejects_a_target_inside_the_dataset(inside, tmp_path):
-    """The collected table would overwrite that of the sweep."""
+    """The collected table would overwrite the table of the sweep."""
     sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)
@@ -436,12 +436,12 @@ KEPT, DROPPED = "pg-es", "pg-es factor=drop"
 
 def test_race_gives_equal_results_for_a_name_and_its_update():
     settings = {"step_sizes": [0.3], "runs": 10}
-    found = [
+    rankings = [
         race("chain n_states=4", updates=[update], **settings)
         for update in (KEPT, UPDATES["pg-es"], DROPPED, make_update("pg-es", factor="drop"))
     ]
-    assert found[0] == found[1] != found[2] == found[3]
-    assert [entries[0].update for entries in found] == [KEPT, KEPT, DROPPED, DROPPED]
+    assert rankings[0] == rankings[1] != rankings[2] == rankings[3]
+    assert [entries[0].update for entries in rankings] == [KEPT, KEPT, DROPPED, DROPPED]
 
 
 def test_race_compares_settings_of_one_update():
@@ -456,22 +456,24 @@ def test_race_compares_settings_of_one_update():
     register(Scaled())
     try:
         settings = {"step_sizes": [0.1], "runs": 2, "max_steps": 2000, "target": 0.8}
-        found = race(domains.bandit([0.0, 1.0]), updates=["scaled", "scaled scale=0.5"], **settings)
+        ranking = race(
+            domains.bandit([0.0, 1.0]), updates=["scaled", "scaled scale=0.5"], **settings
+        )
         (half,) = race(domains.bandit([0.0, 1.0]), updates=[Halving()], **settings)
     finally:
         UPDATES.pop("scaled")
-    by_name = {entry.update: entry.best for entry in found}
+    by_name = {entry.update: entry.best for entry in ranking}
     assert by_name["scaled scale=0.5"] == half.best != by_name["scaled"]
 
 
 def test_race_labels_pg_es_with_and_without_its_factor_differently():
-    found = race(
+    ranking = race(
         "chain n_states=4", step_sizes=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED]
     )
-    assert {entry.label for entry in found} == {"PG-ES", "PG-ES factor=drop"}
-    rows = str(found).splitlines()[1:3]
+    assert {entry.label for entry in ranking} == {"PG-ES", "PG-ES factor=drop"}
+    rows = str(ranking).splitlines()[1:3]
     assert {row[:20].strip() for row in rows} >= {DROPPED}
-    lines = draw_race(found).axes[0].lines
+    lines = draw_race(ranking).axes[0].lines
     assert len({(line.get_label(), line.get_fillstyle()) for line in lines}) == 2
 
 
@@ -504,9 +506,9 @@ def test_options_reject_the_escort_factor():
 def test_default_updates_of_a_sweep_match_the_papers_program():
     assert DROPPED in compiled_updates()
     assert KEPT not in compiled_updates()
-    found = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
-    assert make_update("pg-es", factor="drop") in found
-    assert make_update("pg-es", factor="keep") not in found
+    updates = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
+    assert make_update("pg-es", factor="drop") in updates
+    assert make_update("pg-es", factor="keep") not in updates
     assert grid("chain", compiled_updates(), [1.0], runs=1) == grid(
         "chain", step_sizes=[1.0], runs=1
     )

@@ -99,7 +99,7 @@ def test_provenance_matches_the_runs(runs):
     assert note["runs"] == len(runs)
     assert note["steps"] == runs["steps"].sum()
     engines = runs.groupby("update")["engine"].unique()
-    assert note["engines"] == {update: sorted(found) for update, found in engines.items()}
+    assert note["engines"] == {update: sorted(versions) for update, versions in engines.items()}
     assert note["command"].startswith("python -m pu_lib sweep paper")
     assert note["wall_seconds"] > 0
 

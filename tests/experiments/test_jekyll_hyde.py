@@ -150,11 +150,11 @@ def test_recorded_policies_equal_the_policies_of_shorter_runs(update, stop):
     """A run with `record_at` continues after the target is reached."""
     problem = make_problem(domains.chain(5), 0.9, "first")
     options = replace(OPTIONS["paper"], stop=stop, max_episodes=20)
-    given = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
+    arguments = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
     recording, stopped = jh.RunBuffers([1, 40, 3000, 9000]), jh.RunBuffers()
-    assert jh.simulate(*given, options, 9500, recording).steps == 9500
-    assert jh.simulate(*given, options, 9500).steps < 9500
-    far = replace(problem, threshold=math.inf), *given[1:]
+    assert jh.simulate(*arguments, options, 9500, recording).steps == 9500
+    assert jh.simulate(*arguments, options, 9500).steps < 9500
+    far = replace(problem, threshold=math.inf), *arguments[1:]
     for mark, policy in zip(recording.record_at.tolist(), recording.recorded, strict=True):
         jh.simulate(*far, max_steps=mark, memory=stopped)
         assert_array_equal(policy, stopped.pi)
@@ -163,9 +163,9 @@ def test_recorded_policies_equal_the_policies_of_shorter_runs(update, stop):
 
 def test_record_at_must_not_exceed_max_steps():
     problem = make_problem(domains.chain(5), 0.9, "first")
-    given = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
+    arguments = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
     with pytest.raises(ValueError, match="record_at has steps beyond max_steps"):
-        jh.simulate(*given, max_steps=9, memory=jh.RunBuffers([4, 10]))
+        jh.simulate(*arguments, max_steps=9, memory=jh.RunBuffers([4, 10]))
 
 
 @pytest.mark.parametrize("record_at", [[0, 4], [4, 4], [5, 4], [-1]])

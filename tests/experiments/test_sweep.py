@@ -495,11 +495,14 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
     gymnasium.register(
         "Own-v0", "gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv", kwargs={"map_name": "4x4"}
     )
-    own, spaces = import_module("only_here"), [{"__name__": "__main__"}, {"__name__": "__main__"}]
+    module, spaces = (
+        import_module("only_here"),
+        [{"__name__": "__main__"}, {"__name__": "__main__"}],
+    )
     for space in spaces:
         exec(OWN_MODULE, space)  # as in a script or notebook: such objects are sent by value
     domains.register_domain(domains.Domain("by-value", spaces[0]["make"]))
-    domains.register_domain(domains.Domain("by-module", own.make))
+    domains.register_domain(domains.Domain("by-module", module.make))
     settings = {"step_sizes": [1.0], "runs": 1, "max_steps": 200}
     there = {"scheduler": cluster.scheduler_address}
     try:
@@ -508,9 +511,9 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
             ("by-value", "di"),
             ("chain", register(spaces[1]["Other"])()),
         ]:
-            given = {**settings, "updates": [update]}
-            assert sweep(process, tmp_path / "there", **given, **there).computed == 1
-            sweep(process, tmp_path / "here", **given)
+            arguments = {**settings, "updates": [update]}
+            assert sweep(process, tmp_path / "there", **arguments, **there).computed == 1
+            sweep(process, tmp_path / "here", **arguments)
         assert_same_table(rows_in(tmp_path / "there"), rows_in(tmp_path / "here"))
         UPDATES.pop("other")
         for process, update in [("by-module", "di"), ("chain", "only_here:Other")]:
@@ -539,11 +542,11 @@ def test_scheduler_without_workers_raises(tmp_path, monkeypatch):
             if self.workers < n_workers:
                 raise TimeoutError
 
-        def submit(self, run, *given, **_):
+        def submit(self, run, *arguments, **_):
             future = Future()
             future.release = lambda: None
             try:
-                future.set_result(run(*given))
+                future.set_result(run(*arguments))
             except ValueError as error:
                 future.set_exception(error)
             return future

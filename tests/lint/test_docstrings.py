@@ -28,8 +28,8 @@ REQUIRED = {
 
 
 def modules() -> list[str]:
-    found = pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")
-    return ["pu_lib", *(module.name for module in found if "._" not in module.name)]
+    infos = pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")
+    return ["pu_lib", *(module.name for module in infos if "._" not in module.name)]
 
 
 def public_names(module: ModuleType) -> list[str]:

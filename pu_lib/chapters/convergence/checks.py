@@ -175,12 +175,12 @@ def optimum_need_not_be_unique(compare: Recorder, update: str | Update = "mce") 
 
 def with_several_optima() -> dict[str, FiniteMDP]:
     """Return the `instances` with a state that has suboptimal actions and several best actions."""
-    found = {}
+    several = {}
     for name, mdp in instances().items():
         facts = structure(mdp)
         if (facts.optimal[facts.contested].sum(axis=1) > 1).any():
-            found[name] = mdp
-    return found
+            several[name] = mdp
+    return several
 
 
 @check("lem:optimality/proof", wrong={"CE in place of MCE": {"update": "ce"}})
@@ -245,7 +245,7 @@ def finite_sums_leave_a_gap(
 
     The MDP has one recurrent state with two actions. The lemma is about a guarantee for all MDPs,
     so one counterexample for each sum is enough. In the MDPs of `idle`, which never enter the
-    state again, q converges all the same.
+    state again, q does converge.
     """
     cases = [("entered again", looping_bandit(), total) for total in (2.0, 0.5, 8.0)]
     if everywhere:

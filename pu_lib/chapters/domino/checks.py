@@ -290,7 +290,7 @@ def rewards_are_exponential(compare: Recorder, start: Fraction = HALF) -> None:
         compare.equal("gap at s_1", final - rewards[0], 1, tolerance=0, limit="1", at=at)
         for nudge in (Fraction(1, 1000), Fraction(-1, 1000)):
             x = start + nudge  # pi(a_2) at s_{k+1}, which determines the value of a_2 at s_k
-            gains = [(1 - x) * after + x * final - own for own, after in pairwise(rewards)]
+            gains = [(1 - x) * after + x * final - reward for reward, after in pairwise(rewards)]
             turns = all(gain * nudge > 0 for gain in gains)
             compare.true("the preference turns with the next state", turns, at=at)
 
@@ -308,9 +308,9 @@ def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) ->
     A state of the chain can prefer walking before the next state does.
     """
     for update, eta, h in product(PAPER, ETAS, (2, 4, 6)):
-        for k, (own, after) in enumerate(pairwise(simulate(h, update, eta)), start=1):
+        for k, (flip, after) in enumerate(pairwise(simulate(h, update, eta)), start=1):
             at = {"update": update, "eta": eta, "states": h, "k": k}
-            compare.at_least("flip time", own, after + gap, limit="one more than the next", at=at)
+            compare.at_least("flip time", flip, after + gap, limit="one more than the next", at=at)
     policy = np.array([[0.5, 0.5], [1 - walks, walks], [0.0, 1.0], [0.5, 0.5]])
     jump, walk = chain(4).evaluate(policy).q[0]
     compare.at_least(

@@ -36,11 +36,11 @@ def draw_counts(step_size: str = "0.5") -> Figure:
     weight, grid = exact(step_size), range(1, 17)
     step = float(weight)
     for name, label in update_groups().items():
-        found = list(
+        counts = list(
             takewhile(lambda steps: steps < MAX_SHOWN, (domino(h, name, step_size) for h in grid))
         )
-        states = range(1, len(found) + 1)
-        ax.plot(states, found, style_of(name).marker, color=style_of(name).colour, label=label)
+        states = range(1, len(counts) + 1)
+        ax.plot(states, counts, style_of(name).marker, color=style_of(name).colour, label=label)
     printed: dict[str, Any] = {
         "pg-sm": [pg_bound_printed(h) for h in grid],
         "di": [float(di_bound_printed(h, weight)) for h in grid],

@@ -418,11 +418,11 @@ def unstable_critic(compare: Recorder, table: Runs = None, limit: float = 1.0) -
 
 def _leads_over_pg_sm(critic: str, table: Runs) -> dict[str, Floats]:
     """Return bounds on the gain of CE and MCE by another critic, over the gain of PG-SM."""
-    found = critic_gains(("pg-sm", *CROSS_ENTROPY), critic, table)
+    gains = critic_gains(("pg-sm", *CROSS_ENTROPY), critic, table)
     return {
         # the lower bound over the upper one, and the upper over the lower one
         f"{label_of(u)}, {statistic}: gain over that of PG-SM": gain[u] / gain["pg-sm"][::-1]
-        for statistic, gain in found.items()
+        for statistic, gain in gains.items()
         for u in CROSS_ENTROPY
     }
 
@@ -779,9 +779,9 @@ def pg_es_gap(table: Runs = None, chain: str = "chain/HiOffPol") -> Iterator[Ine
     states; `pg_es_cause` uses a chain of 7 states, the length of the cliff, which shows the effect
     of the third action alone.
     """
-    for both in estimates_together(table, "cliff", chain):
-        gaps = [t.best("pg-es") / t.fastest(DI_CE_MCE) for t in both]
-        where = f"β={both[0].panel.beta}, {both[0].statistic}"
+    for pair in estimates_together(table, "cliff", chain):
+        gaps = [t.best("pg-es") / t.fastest(DI_CE_MCE) for t in pair]
+        where = f"β={pair[0].panel.beta}, {pair[0].statistic}"
         name = f"{where}: factor on the cliff against the chain of {PANELS[chain].n_states} states"
         yield Inequality(name, factor_apart(*gaps), "<", 1.5)
 
@@ -940,8 +940,8 @@ def both_rules(check: Check) -> dict[str, str]:
     ties drawn at random; the key "runs" has this number.
     """
     n, tables = _by_rule()
-    found = {rule: str(run_with(check, table=runs).status) for rule, runs in tables.items()}
-    return found | {"runs": str(n)}
+    statuses = {rule: str(run_with(check, table=runs).status) for rule, runs in tables.items()}
+    return statuses | {"runs": str(n)}
 
 
 @cache

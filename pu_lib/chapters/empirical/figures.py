@@ -249,8 +249,8 @@ def greedy_limit(names: Sequence[str], results: Results | None = None) -> Html:
         curves = _results(results).curves(name)
         limit = _results(results).of(replace(panel, experiment=experiment))
         cells = [
-            [found.point(statistic).min(axis=1) for statistic in ("median", "mean")]
-            for found in (curves, limit)
+            [part.point(statistic).min(axis=1) for statistic in ("median", "mean")]
+            for part in (curves, limit)
         ]
         times = np.column_stack([cells[0], np.min(cells[1], axis=1)])
         rows.append([panel.words, *(f"{a:,.0f} ({b:,.0f})" for a, b in times.T)])
@@ -369,12 +369,12 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
     below 1. The bar ends at the inverse of the effect if the geometric mean of the ratios is below
     1.
     """
-    found = details.effects(table)
+    effects = details.effects(table)
     ranked = details.ranking(table)
     fig, ax = figure(height=0.33 * len(ranked) + 1.1, width=7.2)
     marks = {"random-mdp": "o", "chain": "s", "cliff": "^"}
     for row, words in enumerate(ranked["detail"]):
-        part = found[found["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
+        part = effects[effects["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
         for domain, marker in marks.items():
             for update in PAPER:
                 dots = part[(part["domain"] == domain) & (part["update"] == update)]
@@ -407,7 +407,7 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
 @styled
 def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
     """Draw the predecessor's curve and our curve for four schedules, and the z-score per point."""
-    found = published.comparison(table)
+    comparison = published.comparison(table)
     fig, (ax, scores) = figure(2, 1, height=5.4, sharex=True, height_ratios=[3, 1])
     names = {
         "J&H eps=100/t o=0.5": r"$\epsilon_t=100/t$, $o_t=1/2$",
@@ -416,7 +416,7 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
         "J&H eps=10/sqrt(t) o=10/sqrt(t)": r"$\epsilon_t=10/\sqrt{t}$, $o_t=10/\sqrt{t}$",
     }
     for colour, (schedule, words) in zip(PALETTE, names.items(), strict=False):
-        part = found[found["schedule"] == schedule].sort_values("step_size")
+        part = comparison[comparison["schedule"] == schedule].sort_values("step_size")
         ax.plot(part["step_size"], part["ours"], color=colour, label=words)
         ax.fill_between(
             part["step_size"], part["low"], part["high"], color=colour, alpha=0.2, linewidth=0
@@ -555,14 +555,14 @@ def speeds(measured: Speeds | None = None) -> Html:
     the compiled loop over plain Python.
     """
     measured = recorded() if measured is None else measured
-    told = {(timing.update, timing.domain): timing for timing in measured.timings}
-    updates, domains = (list(dict.fromkeys(names)) for names in zip(*told, strict=True))
+    timings = {(timing.update, timing.domain): timing for timing in measured.timings}
+    updates, domains = (list(dict.fromkeys(names)) for names in zip(*timings, strict=True))
     rows = [
         (
             label_of(update),
             *(
                 f"{t.compiled:.0f} ({t.alone:.0f}, {t.c:.0f}), {t.plain / t.compiled:.0f}"
-                for t in (told[update, domain] for domain in domains)
+                for t in (timings[update, domain] for domain in domains)
             ),
         )
         for update in updates

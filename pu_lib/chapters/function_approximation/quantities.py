@@ -507,10 +507,10 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
 
     rng = np.random.default_rng(seed)
     starts = rng.normal(size=(restarts, model.initial.size))
-    found = [minimize(value_and_grad(loss), start, jac=True).fun for start in starts]
+    losses = [minimize(value_and_grad(loss), start, jac=True).fun for start in starts]
     uniform = mdp.performance(np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions))
     optimum = float(mdp.initial @ mdp.optimal().v)
-    return (-float(min(found)) - uniform) / (optimum - uniform)
+    return (-float(min(losses)) - uniform) / (optimum - uniform)
 
 
 # Sparsemax and the direct parametrization

@@ -317,11 +317,11 @@ RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
 
 def choose(values: str, policy: str, need: str) -> str:
     """Return the situation, a key of `ADVICE`, for the answers to the three `QUESTIONS`."""
-    given = (values, policy, need)
+    answers = (values, policy, need)
     return next(
         situation
         for conditions, situation in RULES
-        if all(want in (None, answer) for want, answer in zip(conditions, given, strict=True))
+        if all(want in (None, answer) for want, answer in zip(conditions, answers, strict=True))
     )
 
 
@@ -349,12 +349,12 @@ def recommendation_texts() -> dict[str, dict[str, str]]:
 
 
 def _with_code(text: str) -> str:
-    """Return text as HTML, with what stands between backticks as code."""
+    """Return text as HTML, with text between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def recommendations() -> Html:
-    """Return an HTML table of the recommendations, one line a situation, with their evidence."""
+    """Return an HTML table of the recommendations and their evidence, one row per situation."""
     control = greedy_control()
 
     def line(key: str, text: dict[str, str]) -> str:
@@ -373,8 +373,8 @@ def recommendations() -> Html:
             "Greedy": greedy,
             "<a href='#all-numbers'>Numbers</a>": ", ".join(map(claim_link, advice.claims)),
         }
-        found = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
-        return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{found}</dl></td></tr>"
+        pairs = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
+        return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{pairs}</dl></td></tr>"
 
     rows = "".join(line(key, text) for key, text in recommendation_texts().items())
     head = "".join(f"<th scope='col'>{name}</th>" for name in ("Situation", "What to use, and why"))

@@ -82,7 +82,7 @@ def sampled(
     The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability exceeds
     0.9. A larger share is better.
     """
-    rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
+    rewards, shares = np.array([0.1, 0.3, 0.5, 0.9]), {}
     for name in names:
         update = UPDATES[name]
         rng, theta = np.random.default_rng(seed), update.initial(n_runs, 4)
@@ -92,8 +92,8 @@ def sampled(
             taken = np.eye(4)[drawn]
             values = taken * rewards / np.maximum(pi, 1e-12)
             theta = update.step(theta, values, np.full(n_runs, weight))
-        found[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
-    return found
+        shares[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
+    return shares
 
 
 def sampled_changing(n: int = 100, change: str = "swap") -> Numbers:
@@ -144,12 +144,12 @@ def critic(statistic: str = "median") -> Numbers:
     places. The statistic is "median" or "mean"; a run that has not recovered counts as the cap of
     the runs. Methods too few of whose runs had learnt are left out. Fewer updates are better.
     """
-    found = {}
+    statistics = {}
     for method in methods("grid"):
         name, result = method.removesuffix(" fit"), level("grid", method, lengths("grid")[-1])
         if name in UPDATES and result.judged:
-            found[name] = result.average if statistic == "mean" else result.median
-    return found
+            statistics[name] = result.average if statistic == "mean" else result.median
+    return statistics
 
 
 def critic_mean() -> Numbers:
@@ -202,12 +202,14 @@ def initial_offset(update: str) -> float:
 
 def _best_performances(task: Task, model: int) -> Numbers:
     """Return the best final performance of each update with linear (0) or neural (1) scores."""
-    found = {}
+    performances = {}
     for name in COMPARED:
         if UPDATES[name].parametrization != "direct":
             scores = task.models(initial_offset(name))[model]
-            found[name] = max(final_performance(name, task, scores, size) for size in STEP_SIZES)
-    return found
+            performances[name] = max(
+                final_performance(name, task, scores, size) for size in STEP_SIZES
+            )
+    return performances
 
 
 def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers:
@@ -215,15 +217,15 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
 
     The best action has value 1, and all other actions have value 0.9. Fewer steps are better.
     """
-    q, found = np.full(n_actions, 0.9), {}
+    q, counts = np.full(n_actions, 0.9), {}
     q[0] = 1.0
     for name in COMPARED:
         update = UPDATES[name]
         theta, steps = update.initial(1, n_actions)[0], 0
         while update.policy(theta)[0] < 0.9 and steps < most:
             theta, steps = update.step(theta, q, weight), steps + 1
-        found[name] = float(steps)
-    return found
+        counts[name] = float(steps)
+    return counts
 
 
 def ties(
@@ -237,7 +239,7 @@ def ties(
     The values of the two actions differ by twice `noise`. The change is the largest in one of the
     last fifty steps. Smaller is better.
     """
-    found = {}
+    changes = {}
     for name in names:
         update = UPDATES[name]
         theta, policies = update.initial(1, 3)[0], []
@@ -245,8 +247,8 @@ def ties(
             sign = noise if t % 2 else -noise
             theta = update.step(theta, [1.0 + sign, 1.0 - sign, 0.0], weight)
             policies.append(update.policy(theta))
-        found[name] = float(np.abs(np.diff(policies[-50:], axis=0)).max())
-    return found
+        changes[name] = float(np.abs(np.diff(policies[-50:], axis=0)).max())
+    return changes
 
 
 def greedy_control() -> dict[str, tuple[float, float]]:
@@ -292,8 +294,8 @@ MEASURES = {
 def measure() -> dict[str, Numbers]:
     """Return the results of `MEASURES` by situation and update, rounded to six digits."""
     return {
-        situation: {name: float(f"{value:.6g}") for name, value in found().items()}
-        for situation, found in MEASURES.items()
+        situation: {name: float(f"{value:.6g}") for name, value in function().items()}
+        for situation, function in MEASURES.items()
     }
 
 

@@ -209,13 +209,13 @@ def escort_is_the_gradient_on_the_sphere(
 def _random_bandits(n: int) -> list[tuple[Floats, Floats]]:
     """Return bandits with two features and a clear best arm in rewards and in fitted rewards."""
     rng = np.random.default_rng(7)
-    found: list[tuple[Floats, Floats]] = []
-    while len(found) < n:
+    bandits: list[tuple[Floats, Floats]] = []
+    while len(bandits) < n:
         features, rewards = rng.normal(size=(4, 2)), rng.random(4)
         seen = features @ np.linalg.lstsq(features, rewards, rcond=None)[0]
         if min(np.diff(np.sort(rewards))[-1], np.diff(np.sort(seen))[-1]) > 0.05:
-            found.append((features, rewards))
-    return found
+            bandits.append((features, rewards))
+    return bandits
 
 
 @check(
@@ -382,8 +382,8 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
         drawn = (pi.cumsum(axis=1) > rng.random((n_runs, 1))).argmax(axis=1)
         taken = np.eye(4)[drawn]
         if natural:
-            own = np.sum(pi * taken, axis=1, keepdims=True)
-            theta = theta + eta * taken * rewards / np.maximum(own, 1e-300)
+            chances = np.sum(pi * taken, axis=1, keepdims=True)
+            theta = theta + eta * taken * rewards / np.maximum(chances, 1e-300)
             theta = theta - theta.max(axis=1, keepdims=True)
         else:
             theta = theta + eta * (taken - pi) * rewards[drawn][:, np.newaxis]

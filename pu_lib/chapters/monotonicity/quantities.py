@@ -141,10 +141,10 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
     grid = np.linspace(np.log(0.5), -690, 4001)
     i = int(np.argmax(loss(grid)))
     bounds = (grid[min(i + 1, 4000)], grid[max(i - 1, 0)])
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda x: -float(loss(np.array(x))), bounds=bounds, options={"xatol": 1e-12}
     )
-    return -float(found.fun)
+    return -float(optimum.fun)
 
 
 @dataclass(frozen=True)
@@ -172,11 +172,11 @@ def search_drop(
     """
     chosen, weight = as_update(update), as_float("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0
-    found = [
+    drops = [
         _search_once(chosen, n_actions, weight, floor, seed + restart, rounds)
         for restart in range(restarts)
     ]
-    return max(found, key=lambda drop: drop.value)
+    return max(drops, key=lambda drop: drop.value)
 
 
 @cache
@@ -195,7 +195,7 @@ def _search_once(
         new = update._unchecked_policy(update._unchecked_step(theta, q, np.asarray(weight), None))
         return step_advantage(update._unchecked_policy(theta), new, q)
 
-    found = differential_evolution(
+    optimum = differential_evolution(
         change,
         Bounds(np.zeros(2 * n_actions), np.ones(2 * n_actions)),
         rng=seed,
@@ -206,7 +206,7 @@ def _search_once(
         vectorized=True,
         updating="deferred",
     )
-    return Drop(-float(found.fun), *state(found.x))
+    return Drop(-float(optimum.fun), *state(optimum.x))
 
 
 # How often CE lowers the value
@@ -366,7 +366,7 @@ def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
 
 @formula
 def value_loss(eps: Any, moved: Any, discount: Any) -> Any:
-    """Return what a step with values that are off by eps can cost, by how much the policy moves."""
+    """Return the largest loss of a step that changes the policy by `moved`, for errors of eps."""
     return 2 * eps * moved / (1 - discount)
 
 

@@ -517,8 +517,8 @@ def _compare_overshoots(compare: Recorder, p: float, weight: float, start: Float
 def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = "ce") -> None:
     """CE has the rate 1/W with one best arm.
 
-    With two best arms, which the claim does not speak of, an adversary who breaks ties slows CE
-    down. The claim's sentence reports this, so the check compares it, too.
+    With two best arms, a case outside the claim, an adversary who breaks ties slows CE down. The
+    claim's sentence reports this, so the check compares it, too.
     """
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -562,7 +562,7 @@ LARGE: dict[str, Weights] = {
 def direct_converges_with_infinite_sums(
     compare: Recorder, update: str = "di", schedules: Mapping[str, Weights] = LARGE
 ) -> None:
-    """DI never lowers a value and leaves exactly nothing to suboptimal actions in the end.
+    """DI never lowers a value, and suboptimal actions end with probability exactly zero.
 
     Some processes have many optimal policies. The weights decay or grow without bound, and all
     states are updated in each step, or one after the other.

@@ -122,8 +122,8 @@ def greedy_updates_are_asymmetric(
     for update in map(as_update, updates):
         for n_actions in (3, 4, 6):
             theta, q = rng.normal(size=(2, 2000, n_actions))
-            both = update.step(theta, q) + update.step(theta, -q) - 2 * theta
-            least = float(np.abs(both).max(axis=1).min())
+            total = update.step(theta, q) + update.step(theta, -q) - 2 * theta
+            least = float(np.abs(total).max(axis=1).min())
             at: dict[str, Any] = {"update": update.name, "actions": n_actions, "draws": 2000}
             compare.at_least(quantity, least, 1e-9, limit="1e-9", at=at)
         if two:

@@ -119,14 +119,14 @@ def _count(n: int, problem: TwoActionProblem, strict: bool, part: Fraction) -> i
     time = _forward(_flow_time(process.origin + process.y), w, n - single, part)
     floor = _flow_time(process.origin) + SINGLE_STEPS * w
     time, made = _backward(time, floor, w, part)
-    found = {
+    counts = {
         made + _count_back(end, problem, strict)
         for delta in [_log_odds_at(time, time)]
         for end in (delta.lower(), delta.upper())
     }
-    if len(found) > 1:
-        raise Undecided(f"the count is one of {sorted(found)}")
-    return found.pop()
+    if len(counts) > 1:
+        raise Undecided(f"the count is one of {sorted(counts)}")
+    return counts.pop()
 
 
 def _forward(time: arb, w: arb, steps: int, part: Fraction) -> arb:

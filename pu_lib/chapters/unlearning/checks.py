@@ -113,8 +113,8 @@ def undoing_takes_n_updates_with_few_actions(compare: Recorder, few: int = 9) ->
         # With q = (1, 0, ..., 0) and its negative the other actions stay equally likely, and the
         # first one behaves as with two actions.
         weight = exact(eta) * Fraction(actions, 2 * (actions - 1))
-        found = counts(ns, "pg-sm", weight, start=Fraction(1, actions))
-        for n, back in zip(ns, found, strict=True):
+        steps_back = counts(ns, "pg-sm", weight, start=Fraction(1, actions))
+        for n, back in zip(ns, steps_back, strict=True):
             where = {"actions": actions, "eta": eta, "n": n}
             compare.at_least("n'", back, n, limit="n", as_printed=actions > few, at=where)
 
@@ -168,9 +168,9 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
     for update in map(as_update, symmetric):
         for draw in range(50):
             theta, q = update.parameters(rng.dirichlet([2.0, 2.0])), rng.normal(size=2)
-            both = sum(update.step(theta, sign * q) - theta for sign in (1, -1))
+            net = sum(update.step(theta, sign * q) - theta for sign in (1, -1))
             compare.at_most(
-                "sum of the steps for q and -q", float(np.abs(both).max()), 1e-12, limit="rounding",
+                "sum of the steps for q and -q", float(np.abs(net).max()), 1e-12, limit="rounding",
                 at={"update": update.name, "draw": draw},
             )  # fmt: skip
     for name, density in links.items():
@@ -182,15 +182,15 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
         for eta in ("0.1", "1", "5"):
             where = {"update": update.name, "eta": eta, "n": 100}
             compare.at_most("n'", count(100, update, eta), 99, limit="n - 1", at=where)
-    found: list[tuple[dict[str, Any], int | float]] = [
+    cases: list[tuple[dict[str, Any], int | float]] = [
         ({"density": name, "eta": "1", "n": 20}, linked_count(20, "1", density))
         for name, density in growing.items()
     ]
-    found += [
+    cases += [
         ({"update": "pg-es", "p": str(p), "eta": "1", "n": 100}, count(100, "pg-es", "1", p=p))
         for p in exponents
     ]
-    for where, back in found:
+    for where, back in cases:
         compare.at_least("n'", back, where["n"], limit="n", as_printed=True, at=where)
 
 
@@ -444,7 +444,7 @@ def counts_without_the_factor_approach_their_limit(
     compare: Recorder, exchanged: bool = False, end: float = 11.06
 ) -> None:
     """PG-ES with p = 2 and no factor has lim n'/n < 1 only if 2 < eta/|theta_0| < 11.06."""
-    n, norm, found = 2000, math.sqrt(2), []
+    n, norm, rows = 2000, math.sqrt(2), []
     for x in (0.1, 0.5, 1.0, 1.3, 1.9, 2.2, 3.0, 5.0, 8.0, 10.0, 12.0, 15.0, 25.0):
         eta, where = Fraction(x * norm).limit_denominator(1000), {"eta / |theta_0|": x}
         _, limit = unlearning.escape_ratio(eta)
@@ -453,8 +453,8 @@ def counts_without_the_factor_approach_their_limit(
         # The difference from the limit is O(1/n).
         ratio = count(n, "pg-es", eta, factor="drop") / n
         compare.equal("n'/n", ratio, limit, tolerance=0.01, limit="its limit", at=where)
-        found.append({**where, "limit": limit, "n'/n": ratio})
-    compare.report(**max(found, key=lambda row: abs(row["n'/n"] - row["limit"])))
+        rows.append({**where, "limit": limit, "n'/n": ratio})
+    compare.report(**max(rows, key=lambda row: abs(row["n'/n"] - row["limit"])))
 
 
 @check("thm:unlearn/ii", wrong={"weights that decay": {"schedule": "inverse-sqrt"}})

@@ -102,8 +102,8 @@ def draw_counts(step_size: str = "0.5") -> Figure:
     }
     for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
         for name, label in update_groups().items():
-            found = counts(NS, name, step_size, schedule)
-            ax.plot(NS, found, style_of(name).marker, color=style_of(name).colour, label=label)
+            steps = counts(NS, name, step_size, schedule)
+            ax.plot(NS, steps, style_of(name).marker, color=style_of(name).colour, label=label)
         for name, values in bounds.items():
             positive = np.maximum(np.asarray(values, dtype=float), 0.5)
             ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
@@ -126,10 +126,10 @@ def draw_schedules(n: int = 100) -> Figure:
     fig, ax = figure(height=4.0)
     for name, label in update_groups().items():
         for schedule, face in (("constant", style_of(name).colour), ("inverse-sqrt", "white")):
-            found = [count(n, name, size, schedule) for size in step_sizes]
+            steps = [count(n, name, size, schedule) for size in step_sizes]
             style = line(name) | {"label": label if face != "white" else None}
             ax.plot(
-                x, found, marker=style_of(name).marker, markerfacecolor=face, linewidth=1, **style
+                x, steps, marker=style_of(name).marker, markerfacecolor=face, linewidth=1, **style
             )
     for level, words in ((n, "$n$"), (decaying_pg_bound(n), f"${decaying_pg_bound.latex()}$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")

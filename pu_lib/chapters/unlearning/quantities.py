@@ -329,10 +329,10 @@ def counts(
     ns = [require_count("n", n, 0) for n in ns]
     single = [n for n in ns if n <= max_forward_steps(problem, max_steps)]
     if problem.has_root_weights:
-        found = [certified(partial(count_direct_decaying, n, problem, strict)) for n in single]
+        steps = [certified(partial(count_direct_decaying, n, problem, strict)) for n in single]
     else:
-        found = certified(partial(_counts, single, problem, strict, max_steps))
-    known: dict[int, int | float] = dict(zip(single, found, strict=True))
+        steps = certified(partial(_counts, single, problem, strict, max_steps))
+    known: dict[int, int | float] = dict(zip(single, steps, strict=True))
     return [
         known[n] if n in known else count_beyond_reach(n, problem, strict, max_steps) for n in ns
     ]
@@ -343,21 +343,21 @@ def _counts(
 ) -> list[int | float]:
     if problem.kind is FloatProcess:
         return _counts_in_floats(ns, problem, strict, max_steps)
-    found: dict[int, int | float] = {}
+    by_n: dict[int, int | float] = {}
     zero_at, most = problem.step_hitting_zero(), max_steps_at_precision(max_steps)
     process, weights, made = problem.process(), problem.weights(), 0
     for n in sorted(set(ns)):
         if zero_at <= n:
-            found[n] = math.inf
+            by_n[n] = math.inf
             continue
         if n > most:
-            found[n] = count_beyond_reach(n, problem, strict, most)
+            by_n[n] = count_beyond_reach(n, problem, strict, most)
             continue
         for w in islice(weights, n - made):
             process.forward(w)
         made = n
-        found[n] = count_recovery(copy(process), n, problem, strict, max_steps)
-    return [found[n] for n in ns]
+        by_n[n] = count_recovery(copy(process), n, problem, strict, max_steps)
+    return [by_n[n] for n in ns]
 
 
 def _counts_in_floats(
@@ -379,13 +379,13 @@ def _counts_in_floats(
         starts.append(process.theta)
         clocks[n] = problem.weights(n + 1)
     batch, goal = FloatBatch(process, np.array(starts)), -1 if strict else 0
-    found: dict[int, int | float] = dict.fromkeys(clocks, math.inf)
+    by_n: dict[int, int | float] = dict.fromkeys(clocks, math.inf)
     m = 0
     while clocks:
         back = np.array(batch.signs_of_change()) <= goal
         ended = back | batch.unchanged
         if ended.any():
-            found |= dict.fromkeys(compress(clocks, back), m)
+            by_n |= dict.fromkeys(compress(clocks, back), m)
             clocks = dict(compress(clocks.items(), ~ended))
             batch.select(~ended)
         elif m == max_steps:
@@ -393,7 +393,7 @@ def _counts_in_floats(
         else:
             batch.move([False] * len(clocks), np.array([next(clock) for clock in clocks.values()]))
             m += 1
-    return [found[n] for n in ns]
+    return [by_n[n] for n in ns]
 
 
 def max_steps_at_precision(max_steps: int) -> int:
@@ -501,9 +501,11 @@ def count_beyond_reach(
         return count_in_blocks(n, problem, strict)
     low, high = proved_bounds(n, problem)
     down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))
-    what = f"at least {float(down(low)):.4g}" if low > 0 else ""
-    what += f"{' and ' if what else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
-    proved = f"proved: n' is {what}" if what else "no bound on n' is proved"
+    bounds = f"at least {float(down(low)):.4g}" if low > 0 else ""
+    bounds += (
+        f"{' and ' if bounds else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
+    )
+    proved = f"proved: n' is {bounds}" if bounds else "no bound on n' is proved"
     raise OutOfReach(
         f"undoing n = {n} updates of {problem.update.name} may take more than {max_steps} "
         f"steps, the most that are made one by one; {proved}"
@@ -676,8 +678,8 @@ def escort_differences(
     p: Number, factor: str, step_sizes: tuple[str, ...], ns: tuple[int, ...]
 ) -> np.ndarray:
     """Return the (len(ns), len(step_sizes)) array of n' - n for PG-ES from the uniform policy."""
-    found = [counts(ns, "pg-es", size, p=p, factor=factor) for size in step_sizes]
-    return np.subtract(found, ns).T
+    table = [counts(ns, "pg-es", size, p=p, factor=factor) for size in step_sizes]
+    return np.subtract(table, ns).T
 
 
 def escape_ratio(step_size: Number, steps: int = 3000) -> tuple[float, float]:

@@ -316,12 +316,12 @@ def mce_parameters_stay_within_the_range_of_log_pi(
 def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
     """A step of the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""
     rng = np.random.default_rng(10)
-    alone, both = GreedyAlone(), as_update("mce")
+    alone, modified = GreedyAlone(), as_update("mce")
     for draw in range(500):
         k, w = int(rng.integers(2, 7)), float(10 ** rng.uniform(-2, 2))
         theta, q = rng.normal(size=(2, k))
         factor = (k - 1) / k if scaled else 1.0
-        difference = softmax(alone.step(theta, q, w)) - softmax(both.step(theta, q, factor * w))
+        difference = softmax(alone.step(theta, q, w)) - softmax(modified.step(theta, q, factor * w))
         where = {"draw": draw, "actions": k, "weight": w}
         _compare_with_zero(compare, "difference of the policies", difference, where)
 
@@ -625,8 +625,8 @@ def library_computes_the_steps(
             theta = update.parameters(pi)
             if update.name == "pg-es":
                 theta = theta * np.random.default_rng(draw).choice([-1.0, 1.0], len(theta))
-            found = update.step(theta, q, w)
-            found = theta + (stretch if w > above else 1.0) * (found - theta)
+            new = update.step(theta, q, w)
+            new = theta + (stretch if w > above else 1.0) * (new - theta)
             if update.name == "di":
                 expected = np.array(projected(theta.tolist(), q.tolist(), w))
                 size = 1.0 + 1e-3 * w * np.abs(q).max()  # the difference of values is rounded
@@ -643,7 +643,7 @@ def library_computes_the_steps(
                     expected = np.array(
                         [float(arb(x) + y) for x, y in zip(theta.tolist(), steps, strict=True)]
                     )
-            error = (found - expected) / size
+            error = (new - expected) / size
             where = {"update": name, "draw": draw, "actions": len(q), "weight": w}
             _compare_with_zero(compare, "relative error of the step", error, where)
 
@@ -655,14 +655,14 @@ def library_counts_with_the_steps(compare: Recorder, cross_entropy: str = "ce") 
         for name in ("pg-sm", "pg-es", "di", "ce", "mce"):
             for weight in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 5)):
                 problem = parse_problem(name, weight)
-                process, found = problem.process(), [0.5]
+                process, probabilities = problem.process(), [0.5]
                 for t, w in enumerate(islice(problem.weights(), 40)):
                     (process.forward if t < 20 else process.backward)(w)
-                    found.append(process.probability())
+                    probabilities.append(process.probability())
                 formula = cross_entropy if name == "ce" else name
                 expected = np.array(two_action_path(formula, 20, 20, weight))
                 where = {"update": name, "weight": str(weight)}
-                error = (np.array(found) - expected) / np.where(expected > 0, expected, 1.0)
+                error = (np.array(probabilities) - expected) / np.where(expected > 0, expected, 1.0)
                 _compare_with_zero(compare, "relative error of a probability", error, where)
 
 
@@ -717,7 +717,7 @@ def library_solves_processes(compare: Recorder, more_discount: float = 0.0) -> N
         chain = scipy.sparse.csr_array(np.einsum("sa,sat->st", pi, moves))
         paid = np.sum(pi * rewards, axis=1)
         flat = scipy.sparse.csr_array(moves.reshape(-1, states))
-        found = {
+        cases = {
             "values, dense": (dense.v, v),
             "visits, dense": (dense.occupancy, d),
             "optimal values, dense": (optimum.v, best),
@@ -727,10 +727,10 @@ def library_solves_processes(compare: Recorder, more_discount: float = 0.0) -> N
                 sparse.optimal(flat, rewards, shifted.discount, 1000).v, best
             ),
         }  # fmt: skip
-        for quantity, (given, expected) in found.items():
+        for quantity, (value, expected) in cases.items():
             scale = np.abs(expected).max() + (size if "values" in quantity else 0.0)
             _compare_with_zero(
-                compare, f"relative error of {quantity}", (given - expected) / scale, {"draw": draw}
+                compare, f"relative error of {quantity}", (value - expected) / scale, {"draw": draw}
             )
 
 
