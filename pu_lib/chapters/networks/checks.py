@@ -45,13 +45,13 @@ STEPS = {
 
 def direction(method: str, scores: Floats, q: Floats, rate: float) -> Floats:
     """Return minus the derivative of a loss with respect to the scores of each state."""
-    place, pi, found = engine.METHODS.index(method), np.zeros_like(q), np.zeros_like(q)
-    engine.policies(place, scores, pi)
-    engine.directions(place, scores, pi, q, scores, pi, rate, 1.0, found)
+    number, pi, d = engine.METHODS.index(method), np.zeros_like(q), np.zeros_like(q)
+    engine.policies(number, scores, pi)
+    engine.directions(number, engine.Batch(scores, pi, q, scores, pi), rate, 1.0, d)
     if method == "ppo-like":
-        level = np.log(pi)
-        found += engine.BONUS * pi * (level - (pi * level).sum(axis=1, keepdims=True))
-    return found
+        log_pi = np.log(pi)
+        d += engine.BONUS * pi * (log_pi - (pi * log_pi).sum(axis=1, keepdims=True))
+    return d
 
 
 @check(

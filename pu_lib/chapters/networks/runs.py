@@ -87,7 +87,7 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
 
     def enter(s: int, a: int, after: int, probability: float) -> None:
         if after in (0, states - 1):
-            rewards[s, a] += probability * task.pays[phase][after != 0]
+            rewards[s, a] += probability * task.end_rewards[phase][after != 0]
         else:
             moves[s, a, after] += probability
 
