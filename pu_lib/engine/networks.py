@@ -131,7 +131,7 @@ class Batch(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is fixed while a run makes its updates.
+    """What is fixed during a call of `train`.
 
     Attributes
     ----------
@@ -377,7 +377,8 @@ def _adam(network: Any, gradient: Any, rate: float) -> None:
             p[i, j] += rate * (m / first) / (math.sqrt(v / second) + 1e-8)
 
 
-# The policies of the methods, for the scores f of a state
+# The policies of the methods. In functions of one state f are its scores, pi its policy, q its
+# values, v the policy's value and d the direction.
 
 
 @compiled
@@ -474,8 +475,7 @@ def _square(f: Any) -> float:
     return total
 
 
-# The directions d of the losses at the scores f, the policy pi and the values q of a state, whose
-# value is v
+# The directions of the losses
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""A run of a method on a task, which can be copied at any update."""
+"""Learners: a method on a task that changes once."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Task:
     gamma, exploration : float
         The discount factor, and the probability of an action drawn uniformly.
     end_rewards : tuple of tuple of float
-        What the two ends pay before and after the change.
+        The rewards of the two ends, before and after the change.
     memory : int
-        The number of transitions kept.
+        The number of transitions that are stored.
     """
 
     name: str
@@ -57,7 +57,7 @@ TASKS = {
 
 
 class Learner:
-    """Two networks that learn a task.
+    """An actor and a critic that learn a task.
 
     Parameters
     ----------
@@ -116,9 +116,24 @@ class Learner:
         return engine.Network(parameters, np.zeros((2, *parameters.shape)), np.ones(2))
 
     def learn(self, updates: int, phase: int) -> Floats:
-        """Return the reward and the episodes that ended, for each ten of a number of updates.
+        """Make a number of updates.
 
-        Raises a `ValueError` if a parameter is not finite afterwards.
+        Parameters
+        ----------
+        updates : int
+            The number of updates.
+        phase : {0, 1}
+            Before or after the change.
+
+        Returns
+        -------
+        ndarray, shape (windows, 2)
+            The sum of the rewards and the number of ended episodes in each ten updates.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not finite afterwards.
         """
         task = self.task
         settings = engine.Settings(
@@ -132,7 +147,7 @@ class Learner:
         )
         earned = np.zeros((-(-updates // engine.WINDOW), 2))
         engine.train(settings, self.state, self._workspace, updates, earned)
-        # The loop does not check them. A parameter that is not finite stays so.
+        # The loop does not check the parameters. One that is not finite stays so.
         if not all(
             np.isfinite(network.parameters).all()
             for network in (self.state.actor, self.state.critic)
@@ -144,7 +159,7 @@ class Learner:
         return earned
 
     def values_of_chain(self) -> Floats:
-        """Return the critic's values in the inner states of a chain, shape (7, A)."""
+        """Return the critic's values of the inner states of a chain, shape (7, A)."""
         turns = np.pi / 8 * np.outer(np.arange(1, 8), np.arange(1, 5))
         x = np.zeros((engine.BATCH, 4))
         x[:7] = np.cos(turns)
@@ -153,5 +168,5 @@ class Learner:
         return layers.outputs[:7]
 
     def copy(self) -> Learner:
-        """Return a copy that shares nothing with this one."""
+        """Return a deep copy."""
         return deepcopy(self)
