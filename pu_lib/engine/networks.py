@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.compiling import compiled, inlined_by_numba
 from pu_lib.engine.arithmetic import exponential, int_to_float, logarithm, uniform
-from pu_lib.engine.compiling import compiled, inlined_by_numba
 
 Floats = NDArray[np.float64]
 
