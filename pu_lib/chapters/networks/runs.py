@@ -1,4 +1,4 @@
-"""All runs of the chapter, by one command that can be stopped at any time."""
+"""The runs of the chapter, which one command makes; stopped, it continues where it was."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ CRITICS: tuple[tuple[str, str, float, int, int], ...] = (
 @cache
 def protocol() -> dict[str, Any]:
     """Return the protocol."""
-    found: dict[str, Any] = tomllib.loads((HERE / "protocol.toml").read_text("utf-8"))
-    return found
+    parsed: dict[str, Any] = tomllib.loads((HERE / "protocol.toml").read_text("utf-8"))
+    return parsed
 
 
 # The optimal reward
@@ -88,7 +88,7 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
 
     def enter(s: int, a: int, after: int, probability: float) -> None:
         if after in (0, states - 1):
-            rewards[s, a] += probability * task.pays[phase][after != 0]
+            rewards[s, a] += probability * task.end_rewards[phase][after != 0]
         else:
             moves[s, a, after] += probability
 
@@ -98,9 +98,9 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
                 enter(s, a, s + (1 if a == 1 else -1), 0.9)
                 enter(s, a, s - (1 if a == 1 else -1), 0.1)
             else:
-                place = [s // side, s % side]
-                place[a // 2] = min(max(place[a // 2] + (1 if a % 2 == 0 else -1), 0), side - 1)
-                enter(s, a, place[0] * side + place[1], 1.0)
+                cell = [s // side, s % side]
+                cell[a // 2] = min(max(cell[a // 2] + (1 if a % 2 == 0 else -1), 0), side - 1)
+                enter(s, a, cell[0] * side + cell[1], 1.0)
     if task.kind == engine.CHAIN:
         starts[4] = 1.0
     else:
@@ -110,9 +110,9 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
 
 @cache
 def optimal_reward(name: str, phase: int = 1) -> float:
-    """Return the reward a step of the policy of the largest discounted values, with exploration.
+    """Return the reward per step of the policy that is optimal with discounting, and explores.
 
-    The cap of episodes is neglected.
+    The cap on the length of episodes is neglected.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def optimal_reward(name: str, phase: int = 1) -> float:
 
 
 def _level(task: Task, earned: Floats) -> float:
-    """Return the reward a step as a share of the optimum; for CartPole, steps an episode."""
+    """Return the reward per step over the optimum; for CartPole, the mean length of episodes."""
     steps = len(earned) * engine.WINDOW * engine.BATCH
     if task.kind == engine.POLE:
         return float(steps / max(earned[:, 1].sum(), 1.0))
@@ -146,12 +146,12 @@ def _level(task: Task, earned: Floats) -> float:
 
 
 def recovery(learner: Learner, most: int) -> tuple[int, bool]:
-    """Return the updates after the change until a learner has recovered, and whether it has not.
+    """Return the updates after the change until a learner recovers, and whether it does not.
 
     Parameters
     ----------
     learner : Learner
-        At the end of phase 1; it learns on.
+        A learner at the end of phase 1, which is trained further.
     most : int
         The largest number of updates.
     """
@@ -166,15 +166,15 @@ def recovery(learner: Learner, most: int) -> tuple[int, bool]:
     return most, True
 
 
-def tune(name: str, method: str, step_size: float, seed: int) -> dict[str, Any]:
-    """Return the mean rewards a step of a run before and after the change."""
+def tune(task: str, method: str, step_size: float, seed: int) -> dict[str, Any]:
+    """Return the mean rewards per step of a run before and after the change."""
     plan = protocol()["tuning"]
-    learner = Learner(TASKS[name], method, step_size, seed)
-    mean = [
-        float(learner.learn(plan[phase], place)[:, 0].sum()) / (plan[phase] * engine.BATCH)
-        for place, phase in enumerate(("before", "after"))
+    learner = Learner(TASKS[task], method, step_size, seed)
+    means = [
+        float(learner.learn(plan[name], phase)[:, 0].sum()) / (plan[name] * engine.BATCH)
+        for phase, name in enumerate(("before", "after"))
     ]
-    return dict(zip(TUNING, (name, method, step_size, seed, *mean), strict=True))
+    return dict(zip(TUNING, (task, method, step_size, seed, *means), strict=True))
 
 
 def judge(
@@ -186,15 +186,18 @@ def judge(
     lengths: Sequence[int],
     after: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a row of the table of runs for each length of phase 1; the cap is the protocol's."""
+    """Return a row of the table of runs for each length of phase 1.
+
+    `after` is the largest number of updates after the change, by default the protocol's.
+    """
     measures, task = protocol()["measures"], TASKS[name]
     after = protocol()["judging"]["after"] if after is None else after
     least = measures["pole_learnt" if task.kind == engine.POLE else "learnt"]
     learner, rows = Learner(task, method, step_size, seed), []
     earned = np.zeros((0, 2))
     for length in lengths:
-        more = length - len(earned) * engine.WINDOW
-        earned = np.concatenate([earned, learner.learn(more, 0)])
+        missing = length - len(earned) * engine.WINDOW
+        earned = np.concatenate([earned, learner.learn(missing, 0)])
         end = _level(task, earned[-measures["tail"] // engine.WINDOW :])
         updates, censored = recovery(learner.copy(), after)
         outcome = (length, end, end >= least, updates, censored)
@@ -208,9 +211,9 @@ def critic_turns(
 ) -> dict[str, Any]:
     """Return the updates after the change of a chain until the critic prefers the new best end.
 
-    It has turned when, in all states from the first one to that end, its value of the action
-    towards the end has been the larger one throughout the protocol's window, measured every ten
-    updates: a single measurement may be chance.
+    It does so if, in the first state and in all states between it and that end, the action towards
+    the end has had the larger value throughout the protocol's window, measured every ten updates. A
+    single measurement could be chance.
     """
     learner = Learner(TASKS[name], method, step_size, seed)
     learner.learn(length, 0)
@@ -229,7 +232,7 @@ def critic_turns(
 
 
 def work_needed() -> list[tuple[Any, ...]]:
-    """Return the arguments of all runs of the tuning."""
+    """Return the arguments of `tune` for all runs of the tuning."""
     plan = protocol()
     return [
         (name, method, step_size, seed)
@@ -247,11 +250,9 @@ def best_step_sizes(rows: Iterable[dict[str, Any]], name: str, method: str) -> d
     sizes = plan["rates"][method]
     if len(sizes) == 1:
         return {"phase 1": sizes[0], "both": sizes[0]}
-    own = [row for row in rows if row["task"] == name and row["method"] == method]
+    tried = [row for row in rows if row["task"] == name and row["method"] == method]
     sums = {
-        size: np.sum(
-            [[row["before"], row["after"]] for row in own if row["step_size"] == size], axis=0
-        )
+        size: np.sum([[r["before"], r["after"]] for r in tried if r["step_size"] == size], axis=0)
         for size in sizes
     }
     weights = plan["tuning"]["before"], plan["tuning"]["after"]
@@ -262,28 +263,28 @@ def best_step_sizes(rows: Iterable[dict[str, Any]], name: str, method: str) -> d
 
 
 def _judging(tuning: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return the arguments of all judged runs."""
+    """Return the arguments of `judge` for all judged runs."""
     plan = protocol()["judging"]
-    found: list[tuple[Any, ...]] = []
+    jobs: list[tuple[Any, ...]] = []
     for name, methods in plan["methods"].items():
         for method in methods:
             sizes = best_step_sizes(tuning, name, method)
             for seed in plan["seeds"]:
-                found.append(
+                jobs.append(
                     (name, method, "phase 1", sizes["phase 1"], seed, plan["lengths"][name])
                 )
                 if sizes["both"] != sizes["phase 1"]:
-                    found.append((name, method, "both", sizes["both"], seed, plan["lengths_both"]))
-    return found
+                    jobs.append((name, method, "both", sizes["both"], seed, plan["lengths_both"]))
+    return jobs
 
 
 def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
-    """Make all runs that a folder does not have yet, and write their four tables there.
+    """Make the runs that a folder does not contain, and write four tables there.
 
     Parameters
     ----------
     out : Path
-        A folder for the finished runs; a later call takes them from there.
+        The folder of the finished runs. A later call reads them from there.
     workers : int, optional
         The number of threads, by default one a processor. It does not change the results.
     shown : bool, optional
@@ -306,8 +307,8 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
         for name, method, step_size, lengths, after in POST_HOC
         for seed in seeds
     ]
-    made = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
-    _write(out / "post_hoc.csv", JUDGED, [row for part in made for row in part])
+    judged = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
+    _write(out / "post_hoc.csv", JUDGED, [row for part in judged for row in part])
     watched: list[tuple[Any, ...]] = [
         (name, method, step_size, seed, length, most)
         for name, method, step_size, length, most in CRITICS
@@ -318,38 +319,40 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
 
 
 def _finish(
-    path: Path, make: Any, jobs: list[tuple[Any, ...]], workers: int | None, shown: bool | None
+    path: Path, run: Any, jobs: list[tuple[Any, ...]], workers: int | None, shown: bool | None
 ) -> list[list[dict[str, Any]]]:
-    """Return the rows of all jobs, in order; those in the file are taken, the others are added."""
-    known: dict[str, list[dict[str, Any]]] = {}
+    """Return the rows of all jobs, in order; run those not in the file and append their rows."""
+    done: dict[str, list[dict[str, Any]]] = {}
     if path.exists():
         for line in path.read_text("utf-8").splitlines(keepends=True):
             if line.endswith("\n"):  # a stopped program may have written half a line
                 entry = json.loads(line)
-                known[entry["job"]] = entry["rows"]
-        kept = "".join(json.dumps({"job": job, "rows": rows}) + "\n" for job, rows in known.items())
+                done[entry["job"]] = entry["rows"]
+        complete = "".join(
+            json.dumps({"job": job, "rows": rows}) + "\n" for job, rows in done.items()
+        )
         with replacing(path) as file:
-            file.write(kept.encode())
-    left = [job for job in jobs if json.dumps(job) not in known]
+            file.write(complete.encode())
+    missing = [job for job in jobs if json.dumps(job) not in done]
     with (
         path.open("a", encoding="utf-8") as lines,
         ThreadPoolExecutor(workers or os.cpu_count()) as pool,
         progress_bar(len(jobs), shown) as bar,
     ):
-        bar.update(len(jobs) - len(left))
-        futures = {pool.submit(make, *job): json.dumps(job) for job in left}
+        bar.update(len(jobs) - len(missing))
+        futures = {pool.submit(run, *job): json.dumps(job) for job in missing}
         try:
             for future in as_completed(futures):
-                made = future.result()
-                rows = made if isinstance(made, list) else [made]
-                known[futures[future]] = rows
+                result = future.result()
+                rows = result if isinstance(result, list) else [result]
+                done[futures[future]] = rows
                 lines.write(json.dumps({"job": futures[future], "rows": rows}) + "\n")
                 lines.flush()
                 bar.update()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [known[json.dumps(job)] for job in jobs]
+    return [done[json.dumps(job)] for job in jobs]
 
 
 def _write(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
