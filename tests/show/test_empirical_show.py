@@ -102,7 +102,7 @@ def test_section_summary_shows_counts_and_claims():
     found = show.verdicts_by_section({"Two": names})
     assert [row["id"] for row in found._repr_mimebundle_()[FINDINGS]] == names
     line, _, folded = found._repr_html_().partition("</summary>")
-    assert line.endswith("Two: 1 reproduced, 1 not reproduced")
+    assert line.endswith("Two: 1 reproduced, 1 partly reproduced")
     assert folded.count('class="said"') == 2
 
 
