@@ -43,6 +43,7 @@ from pu_lib.claims import (
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.render import badge
 from pu_lib.claims.tables import errata_table, ledger_table
+from pu_lib.updates import label_of
 
 ROOT = Path(__file__).parent.parent
 TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
@@ -65,13 +66,13 @@ def test_corrected_and_false_claims_have_error_severity_and_correction(
     chapter: str,
 ) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
-    given = {
+    fields = {
         claim.id: (bool(claim.wrong), claim.severity is not None, bool(claim.correction))
         for claim in claims
         if claim.scope is not Scope.EXPERIMENT
     }
-    expected = {c.id: (not_as_printed(c),) * 3 for c in claims if c.id in given}
-    assert given == expected, "(wrong, severity, correction)"
+    expected = {c.id: (not_as_printed(c),) * 3 for c in claims if c.id in fields}
+    assert fields == expected, "(wrong, severity, correction)"
 
 
 @pytest.mark.parametrize("chapter", chapters())
@@ -80,9 +81,31 @@ def test_checks_have_wrong_variants(chapter: str) -> None:
     assert [claim.id for claim in claims if not check_of(claim).wrong] == []
 
 
+def test_claims_of_the_book_say_so() -> None:
+    """Their numbers end with "(this book)", or cite another paper by its year."""
+    numbers = {claim.id: claim.number for claim in ledger() if claim.scope is Scope.BOOK}
+    unmarked = {
+        name: number
+        for name, number in numbers.items()
+        if not re.search(r"\(this book\)$|\b(?:19|20)\d\d\b", number)
+    }
+    assert unmarked == {}
+
+
+def test_statements_of_table_1_assert_their_entries() -> None:
+    """A sentence on what is printed would be true whatever the measurement finds."""
+    for update, entries in PRINTED.items():
+        for column, entry in zip(COLUMNS, entries, strict=True):
+            (claim,) = select([f"tab:analysis/{update}/{column}"])
+            assert claim.statement.startswith(
+                ("The gap of " if entry == "O(1/t)" else "") + label_of(update)
+            )
+            assert entry == "O(1/t)" or claim.statement.endswith(f" (Table 1: {entry}).")
+
+
 def test_claims_of_the_book_hold_or_are_open() -> None:
-    own = {claim.id: claim.status for claim in ledger() if claim.scope is Scope.BOOK}
-    assert set(own.values()) <= {Status.HOLDS, Status.CONSISTENT, Status.OPEN}, own
+    statuses = {claim.id: claim.status for claim in ledger() if claim.scope is Scope.BOOK}
+    assert set(statuses.values()) <= {Status.HOLDS, Status.CONSISTENT, Status.OPEN}, statuses
 
 
 def test_limits_of_other_papers_are_consistent_with_finite_runs() -> None:
@@ -138,8 +161,8 @@ def test_last_change_of_a_criterion_has_the_recorded_status() -> None:
     recorded_as = {claim.id: claim.status.value for claim in ledger()}
     for chapter in chapters():
         last = {name: change for change in changes(chapter) for name in change.claims}
-        found = {name: change.after for name, change in last.items()}
-        assert found == {name: recorded_as[name] for name in last}
+        after = {name: change.after for name, change in last.items()}
+        assert after == {name: recorded_as[name] for name in last}
         assert {claim.id for claim in select([chapter])} >= set(last)
 
 
@@ -161,17 +184,17 @@ def test_confirm_displays_findings_as_data() -> None:
     assert [row["id"] for row in shown[FINDINGS]] == names
     assert [row["differences"] for row in shown[FINDINGS]] == [[], []]
     assert json.loads(json.dumps(shown)) == shown
-    both = confirm(*names)._repr_html_()
-    assert 'class="verdicts"' in both
-    assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in both
+    markup = confirm(*names)._repr_html_()
+    assert 'class="verdicts"' in markup
+    assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in markup
 
 
 def test_stale_sentence_differs_from_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = judge("thm:unlearn/i/pg-sm")
     assert judged.differences == []
-    kept = json.loads(json.dumps(judged.record()))
-    kept["figures"]["steps"] = "12"
-    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {judged.claim.id: kept})
+    row = json.loads(json.dumps(judged.record()))
+    row["figures"]["steps"] = "12"
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {judged.claim.id: row})
     [figures] = judged.differences
     assert figures.startswith("recorded figures {")
 
@@ -210,12 +233,12 @@ def test_check_reproduces_its_record(claim: Claim) -> None:
     """Status, margin, instances and every tally; the sentence with its figures."""
     # A chapter that was executed for the same sources has run the check already. This test comes
     # after the long one above, when all chapters have been executed.
-    found = findings_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
-    if found is None:
+    finding = findings_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
+    if finding is None:
         judged = judge(claim)
-        found = {"differences": judged.differences, "sentence": judged.sentence}
-    assert found["differences"] == [], f"run `python -m pu_lib claims --record {claim.id}`"
-    assert found["sentence"] == sentence_of(claim)
+        finding = {"differences": judged.differences, "sentence": judged.sentence}
+    assert finding["differences"] == [], f"run `python -m pu_lib claims --record {claim.id}`"
+    assert finding["sentence"] == sentence_of(claim)
 
 
 def bounded(compare: Recorder, steps: int = 3, most: int = 5) -> None:
@@ -285,13 +308,13 @@ def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch)
         check = Check("x", swept, arguments=arguments)
         return Judgement(CLAIM, check, check.run())
 
-    kept = json.loads(json.dumps(judged("1/10", 0.3, 1).record()))
-    assert kept["inputs"] == {
+    row = json.loads(json.dumps(judged("1/10", 0.3, 1).record()))
+    assert row["inputs"] == {
         "step size": [0.1, 0.3, 1],
         "draw": ["50 values", 0, 49],
         "schedule": ["constant"],
     }
-    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": kept})
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": row})
     assert judged("1/10", 0.1 + 0.2, 1).differences == []
     sizes = "recorded inputs step size = [0.1, 0.3, 1], but tried"
     assert f"{sizes} [0.1, 1]" in judged("1/10", 1).differences
@@ -301,7 +324,7 @@ def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "identifiers"),
     [
         ("thm:domino/ii", ["thm:domino/ii"]),
         ("Theorem 6(ii)", ["thm:domino/ii"]),
@@ -313,8 +336,8 @@ def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch)
         ("Lemma 13", ["lem:XXn<"]),
     ],
 )
-def test_select_finds_claims_by_identifier_or_number(name: str, found: list[str]) -> None:
-    assert [claim.id for claim in select([name])] == found
+def test_select_finds_claims_by_identifier_or_number(name: str, identifiers: list[str]) -> None:
+    assert [claim.id for claim in select([name])] == identifiers
 
 
 def test_statement_selects_all_its_parts() -> None:
@@ -419,16 +442,16 @@ def test_claims_can_be_judged_in_several_threads():
         "thm:unlearn/i/pg-es",
     ]
 
-    def found(name):
+    def outcome(name):
         judged = judge(name)
         wrong = {variant: result.status for variant, result in judge_wrong(name).items()}
         return judged.record(), wrong
 
-    alone = [found(name) for name in names]
+    alone = [outcome(name) for name in names]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # threads take turns more often than usual
     try:
         with ThreadPoolExecutor(5) as pool:
-            assert list(pool.map(found, 3 * names)) == 3 * alone
+            assert list(pool.map(outcome, 3 * names)) == 3 * alone
     finally:
         sys.setswitchinterval(before)
