@@ -1,9 +1,9 @@
-"""Write ``proofs/Agreement.v``: the definitions in Rocq agree with the results of `pu_lib`.
+"""Generate ``proofs/Agreement.v``, which proves that the Rocq definitions agree with `pu_lib`.
 
 A case is an update with rational parameters, action values and a weight. `pu_lib` computes the new
 parameters. The file states that the formula in ``Definitions.v`` gives the same values up to 1e-9,
-and proves it in interval arithmetic. If a formula changes in `pu_lib`, the written file changes and
-a test fails. If a formula changes in Rocq, the file does not compile.
+and proves it in interval arithmetic. If a formula changes in `pu_lib`, the generated file changes
+and a test fails. If a formula changes in Rocq, the file does not compile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TARGET = Path(__file__).parent.parent / "proofs" / "Agreement.v"
 Row = Sequence[str]
 
 CASES: dict[str, list[tuple[Row, Row, str]]] = {
-    # parameters, values, weight; the last case of each has a tie or a step across zero
+    # parameters, values and weight; the last case of each update has a tie or a step across zero
     "pg-sm": [
         (("1/2", "-1", "2"), ("1", "0", "1/3"), "3/2"),
         (("-3/4", "1/4"), ("0", "1"), "1/5"),
@@ -50,7 +50,7 @@ CASES: dict[str, list[tuple[Row, Row, str]]] = {
 }
 EXPONENTS = ("2", "3", "3/2")  # one for each case of pg-es
 
-# A process of two states and two actions, one of which may end the episode, and a policy.
+# An MDP with two states and two actions, one of which may end the episode, and a policy.
 TRANSITIONS = [[["1/2", "1/2"], ["0", "1"]], [["1/4", "1/2"], ["1/3", "2/3"]]]
 REWARDS = [["1", "0"], ["-1/2", "2"]]
 POLICY = [["1/4", "3/4"], ["2/3", "1/3"]]
@@ -142,23 +142,23 @@ PROOFS = {
 
 
 def number(value: Fraction) -> str:
-    """Return a number in the syntax of Rocq, in parentheses if an argument needs them."""
+    """Return a number in Rocq syntax, in parentheses if it needs them as an argument."""
     text = str(value)
     return text if value >= 0 and value.denominator == 1 else f"({text})"
 
 
 def items(values: Sequence[Fraction]) -> str:
-    """Return a list in the syntax of Rocq."""
+    """Return a list in Rocq syntax."""
     return "[" + "; ".join(str(value) for value in values) + "]"
 
 
 def decimals(values: Sequence[float]) -> str:
-    """Return a list of numbers with nine decimals in the syntax of Rocq."""
+    """Return a list of numbers with nine decimals in Rocq syntax."""
     return "[" + "; ".join(f"{value:.9f}" for value in values) + "]"
 
 
 def exactly(value: float) -> Fraction:
-    """Return the rational number of small denominator that rounds to `value`.
+    """Return the rational number with a small denominator that rounds to `value`.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def exactly(value: float) -> Fraction:
 
 
 def lemma(name: str, index: int, update: Update) -> str:
-    """Return the lemma of a case and its proof."""
+    """Return the lemma for a case and its proof."""
     theta, q = ([Fraction(x) for x in row] for row in CASES[name][index][:2])
     weight = Fraction(CASES[name][index][2])
     new = update.step([float(x) for x in theta], [float(x) for x in q], float(weight)).tolist()
@@ -205,11 +205,11 @@ def lemma(name: str, index: int, update: Update) -> str:
 
 
 def process() -> str:
-    """Return the example process and the lemma that its values solve the Bellman equation."""
+    """Return the example MDP and the lemma that its values solve the Bellman equation."""
     transitions = [[[Fraction(x) for x in row] for row in rows] for rows in TRANSITIONS]
     rewards = [[Fraction(x) for x in row] for row in REWARDS]
     policy = [[Fraction(x) for x in row] for row in POLICY]
-    # Each row of probabilities sums to at most one. The rest leads to a terminal state in pu_lib.
+    # Each row of probabilities sums to at most one; in pu_lib, the rest leads to a terminal state.
     extended = [[[*map(float, row), float(1 - sum(row))] for row in rows] for rows in transitions]
     mdp = FiniteMDP(
         [*extended, [[0.0] * 3] * 2],
@@ -263,7 +263,7 @@ def source(replaced: dict[str, Update] | None = None) -> str:
     Parameters
     ----------
     replaced : dict, optional
-        Updates by name, in place of the library's.
+        Updates by name that replace those of the library.
     """
     parts = [HEAD]
     for name, cases in CASES.items():

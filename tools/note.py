@@ -1,7 +1,7 @@
 """Print the chapter on more than two actions as a separate document, ``_build/note.pdf``.
 
-Chromium prints the page of the built book. First, the cited works and a section on how to cite the
-chapter are appended, and links to other pages of the book are replaced by their text.
+Chromium prints the page of the built book. Before that, the cited works and a section on how to
+cite the chapter are appended, and links to other pages of the book are replaced by their text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BIBLIOGRAPHY = "bibliography.html"
 NOTE = ROOT / "_build" / "note.pdf"
 
 # Return the identifiers of the cited entries. Sphinx numbers identifiers per page, so the same
-# identifier may exist in the chapter. In the document, entries therefore get a prefix.
+# identifier may exist in the chapter. The document therefore adds a prefix to those of entries.
 CITED = """(page) => [...new Set([...document.querySelectorAll(`.bd-article a[href^="${page}#"]`)]
   .map((link) => link.hash.slice(1)))]"""
 
