@@ -1,4 +1,4 @@
-"""The tools: the report, mutants, the browser, Colab, workflows, make."""
+"""Tests of the tools: the report, mutants, the browser, Colab, workflows and make."""
 
 import ast
 import json
@@ -25,7 +25,7 @@ import pu_lib
 
 ROOT = Path(__file__).parents[2]
 
-# The report
+# Report
 
 
 def test_report_is_up_to_date() -> None:
@@ -103,7 +103,7 @@ def test_nearest_tests_are_those_that_use_the_definition() -> None:
     assert mutants.nearest(check) == [claim]
     bound = mutants.nearest((f"{unlearning}/quantities.py", "decaying_pg_bound"))
     assert bound[0].startswith(mutants.CLAIM_TEST)
-    assert mutants.nearest(("pu_lib/cli/race.py", "add_parser"))  # imported by name at run time
+    assert mutants.nearest(("pu_lib/cli/race.py", "add_parser"))  # imported dynamically
 
 
 def test_table_counts_first_and_last_outcomes_and_keeps_explanations(
@@ -124,12 +124,12 @@ def test_table_counts_first_and_last_outcomes_and_keeps_explanations(
     counts = {"possible": 4, "sampled": 4, "tried": 3, "first": 1, "killed": 2}
     assert part == {"part": "pu_lib/cli", **counts}
     assert survivors == [known]
-    outcomes.add({"broken": "test"})  # the tests that killed fail without a mutant, too
+    outcomes.add({"broken": "test"})  # the test that killed also fails without a mutant
     assert outcomes.last()[rows[0].name] == "survived"
     assert rows[3].name not in outcomes.last()
 
 
-# The others
+# Table of contents, browser, Colab, licences, workflows and server
 
 
 def test_page_missing_from_the_contents_raises(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_every_package_has_a_licence_entry() -> None:
     listed = licences.python_packages() | licences.node_packages()
     by_name = {name.rsplit(" ", 1)[0]: licence for name, licence in listed.items()}
     assert by_name["numpy"].startswith("BSD-3-Clause")
-    assert by_name["quantecon"].endswith("MIT")  # stated in its file alone
+    assert by_name["quantecon"].endswith("MIT")  # stated only in its licence file
     assert by_name["mathjax"] == "Apache-2.0"
     assert all(by_name.values())
 
@@ -193,7 +193,7 @@ def test_workflows_pin_actions_and_limit_permissions() -> None:
     used = [step["uses"] for step in steps if "uses" in step]
     assert used
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used), used
-    # Text chosen by outsiders reaches a shell only as a variable.
+    # Text from contributors is passed to a shell only in environment variables.
     assert not [step["run"] for step in steps if "${{ github" in step.get("run", "")]
     writable = {"contents", "pages", "id-token"}
     assert all(set(job.get("permissions", {})) <= writable for job in jobs)
@@ -228,7 +228,7 @@ def test_publishing_run_is_not_cancelled() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
     cancels = workflow["concurrency"]["cancel-in-progress"]
     assert cancels == "${{ github.event_name == 'pull_request' }}"
-    assert "pull_request" in workflow["jobs"]["publish"]["if"]  # publishing runs are no such events
+    assert "pull_request" in workflow["jobs"]["publish"]["if"]  # such runs do not publish
 
 
 def test_requirements_name_no_host() -> None:
@@ -243,7 +243,7 @@ def test_make_targets_in_the_readme_exist() -> None:
     assert named <= targets
 
 
-# The note
+# Note
 
 
 def test_note_needs_the_built_book_and_a_browser(
@@ -278,7 +278,7 @@ def test_note_says_how_to_cite_the_book_and_the_paper() -> None:
     assert "Romain Laroche and Remi Tachet des Combes" in text
 
 
-# The repository
+# Repository
 
 
 def test_version_is_the_same_everywhere() -> None:
@@ -290,9 +290,9 @@ def test_version_is_the_same_everywhere() -> None:
 
 
 def test_checkouts_have_the_same_bytes_on_all_systems() -> None:
-    """Digests of sources, as in `pu_lib/claims/proofs.json`, are digests of their bytes."""
+    """Git does not convert line endings, which would change digests such as those of the proofs."""
     if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout of git")
+        pytest.skip("this is not a Git checkout")
     listed = subprocess.run(
         ["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
