@@ -12,7 +12,7 @@ from typing import Any
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it to a float rounds the float to an integer
 LOWEST = -708.0  # smaller arguments of the exponential are replaced by this value
 PER_STEP = 92.33248261689366  # 64 / ln 2
-STEP_HIGH = 0.010830424695996044  # the high part of ln 2 / 64, which is the sum of two floats
+STEP_HIGH = 0.010830424695996044  # the sum of these two floats represents ln 2 / 64
 STEP_LOW = 2.5310172166650877e-13
 SMALLEST = 2.2250738585072014e-308  # 2^-1022
 LARGE = 1.3407807929942597e154  # 2^512

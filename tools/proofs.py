@@ -76,7 +76,7 @@ def digest(folder: Path = PROOFS) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a source without strings and comments, which may be nested."""
+    """Return a source without strings and comments; comments may be nested."""
     characters, depth = [], 0
     for token in re.findall(r'\(\*|\*\)|"[^"]*"|.', text, re.DOTALL):
         if token == "(*":
