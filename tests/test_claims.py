@@ -109,7 +109,7 @@ def test_claims_of_the_book_hold_or_are_open() -> None:
 
 
 def test_limits_of_other_papers_are_consistent_with_finite_runs() -> None:
-    """Only these claims are consistent: a finite run cannot refute a limit or a rate."""
+    """Only these claims are consistent: finite runs cannot refute limits or convergence rates."""
     status = {claim.id: claim.status for claim in ledger()}
     watched = {"lit:liu2024/rates", "lit:mei2024/any-rate", "lit:zhang2022/off-policy"}
     assert {name for name in status if status[name] is Status.CONSISTENT} == watched

@@ -75,7 +75,7 @@ def test_errors_name_the_file_that_was_given(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-# All writers
+# Writers
 
 
 def save_dense(path: Path, _: pytest.MonkeyPatch) -> Callable[[], object]:

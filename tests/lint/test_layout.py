@@ -117,7 +117,7 @@ def test_import_that_runs_back_is_named(tmp_path: Path) -> None:
 
 
 def chapters_in(names: set[str]) -> set[str]:
-    """Return the chapter folders among modules."""
+    """Return the chapter folders of modules."""
     heads = (name.split(".") for name in names if name.startswith("pu_lib.chapters."))
     return {parts[2] for parts in heads if parts[2] in FOLDERS}
 
