@@ -538,17 +538,18 @@ def safe_updates_remember_gaps(
 
     The pace of SCE is nearly attained with many actions below average.
     """
-    compared = {**SAFE, "SCE": as_update("sce")}
+    compared, settings = {**SAFE, "SCE": as_update("sce")}, 0
     for n_actions, weight, n, gap in product((3, 5), (0.1, 0.5), (40, 400), GAPS):
         for label, safe in compared.items():
             most = n_actions / (n_actions - 1) * weight if label == "MCE" else 2 * weight
             least = {"MCE": most / 2, "SCE": pace(weight, gap)}.get(label, weight / 2)
             steps, rise, move = adversary(update or safe, n, n_actions, weight, gap)
             at = {"actions": n_actions, "weight": weight, "n": n, "gap": gap, "update": label}
+            settings += 1
             compare.at_least("rise over the rest", rise / least, 1 - 1e-9, limit="κ", at=at)
             compare.at_most("change of a difference", move / most, 1 + 1e-9, limit="L", at=at)
             compare.at_least("n'", float(steps), bound(n, n_actions, least, most, gap), at=at)
-    use = 0.0
+    use, draw = 0.0, 0
     for draw, (pi, q, weight, gap) in enumerate(states_with_a_gap()):
         best, moved = int(q.argmax()), as_update("sce").step(np.log(pi), q, weight) - np.log(pi)
         advantage, least, at = q - pi @ q, pace(weight, gap), {"draw": draw}
@@ -566,7 +567,11 @@ def safe_updates_remember_gaps(
         label: [adversary(safe, n, 3, 0.1, 1e-2)[0] for n in (400, 1600)]
         for label, safe in compared.items()
     }
-    compare.report(**{f"counts of {k}": " and ".join(map(str, v)) for k, v in counts.items()})
+    compare.report(
+        settings=settings,
+        states=draw + 1,
+        **{f"counts of {k}": " and ".join(map(str, v)) for k, v in counts.items()},
+    )
 
 
 def states_with_a_gap() -> Iterator[tuple[Floats, Floats, float, float]]:
