@@ -5,8 +5,8 @@ import js from "@eslint/js";
 import globals from "globals";
 
 // A figure is one module, made from shared files and its own file, which has a default export
-// (`module` in pu_lib/show/live/base.py). Each file may use the names of all shared files.
-const FOLDER = "pu_lib/show/live";
+// (`module` in pu_lib/explorers/base.py). Each file may use the names of all shared files.
+const FOLDER = "pu_lib/explorers";
 const texts = new Map(readdirSync(FOLDER).filter((name) => name.endsWith(".js"))
   .map((name) => [`${FOLDER}/${name}`, readFileSync(`${FOLDER}/${name}`, "utf8")]));
 const shared = [...texts].filter(([, text]) => !/^export default/m.test(text));

@@ -37,11 +37,11 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from pu_lib import FiniteMDP, sparse
+from pu_lib.drawing.sparse import PATH
 from pu_lib.experiments import jekyll_hyde
 from pu_lib.experiments.options import SCHEMES
 from pu_lib.experiments.problem import make_problem
 from pu_lib.files import replace_file
-from pu_lib.show.sparse import PATH
 
 DISCOUNT = 0.99
 QUANTECON = "QuantEcon, modified policy iteration"

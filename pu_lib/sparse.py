@@ -59,7 +59,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
-from pu_lib.engine.compiling import allocating, compiled
+from pu_lib.compiling import allocating, compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

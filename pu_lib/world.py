@@ -6,7 +6,7 @@ The text after ``#`` in the page's address is ``name=value&...``. For a process 
 
 that is, 3 states and 2 actions; the next states of each state-action pair in order, with their
 probabilities if they are not 1; rewards at the numbers ``s * n_actions + a``; the first state, with
-its probability if it is not 1; and the terminal states. ``pu_lib/show/live/world.js`` reads it.
+its probability if it is not 1; and the terminal states. ``pu_lib/explorers/world.js`` reads it.
 """
 
 from __future__ import annotations

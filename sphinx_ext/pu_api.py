@@ -171,7 +171,7 @@ class ProofsDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return them as raw HTML."""
-        from pu_lib.show.proofs import proof_list
+        from pu_lib.claims.tables import proof_list
 
         return [nodes.raw("", str(proof_list()), format="html")]
 

@@ -391,7 +391,7 @@ def offer_narrow_pictures(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Use the embedded second image of a figure on narrow screens."""
-    from pu_lib.show.narrow import unpack
+    from pu_lib.drawing.narrow import unpack
 
     places = {name: path for path, (_, name) in app.env.images.items()}
 
@@ -408,7 +408,7 @@ def offer_narrow_pictures(
 
 def unpack_pictures(app: Sphinx, exception: Exception | None) -> None:
     """Write the embedded images for narrow screens to files beside the originals."""
-    from pu_lib.show.narrow import unpack
+    from pu_lib.drawing.narrow import unpack
 
     if exception is not None or app.builder.format != "html":
         return
@@ -430,13 +430,11 @@ class LedgerDirective(SphinxDirective):
     required_arguments = 1
     optional_arguments = 1
     tables: ClassVar = (
-        "criteria",
         "errata_table",
         "ledger_table",
         "power_table",
         "statement_index",
         "summary",
-        "table_1",
         "what_stands",
     )
 

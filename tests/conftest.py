@@ -4,8 +4,8 @@
 - `KeptRun`: share executed notebooks between nbmake and the book's build.
 - Hooks for the order of the tests and their distribution over processes.
 - `book`: the book, built once.
-- `browser`: a browser for the pages and live figures.
-- `node`, `live`: the live figures' module in Node.
+- `browser`: a browser for the pages and explorers.
+- `node`, `live`: the explorers' module in Node.
 """
 
 import gc
@@ -247,7 +247,7 @@ def node() -> str | None:
 def live(
     tmp_path_factory: pytest.TempPathFactory, node: str | None
 ) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
-    """Call functions of the live figures' module: [[name, *arguments], ...] -> results.
+    """Call functions of the explorers' module: [[name, *arguments], ...] -> results.
 
     An error in JavaScript fails only the test that makes the call, even if Node stops.
     """
@@ -255,7 +255,7 @@ def live(
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
     names = ("steps", "updates", "world")
-    sources = [resources.files("pu_lib.show") / "live" / f"{name}.js" for name in names]
+    sources = [resources.files("pu_lib.explorers") / f"{name}.js" for name in names]
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     (folder / "live.mjs").write_text(text, encoding="utf-8")
     (folder / "run.mjs").write_text(_RUNNER, encoding="utf-8")

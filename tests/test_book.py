@@ -37,7 +37,7 @@ def test_claims_are_confirmed_in_their_chapter(chapter: str) -> None:
         assert f'"{name}"' in confirmed or (name in TOO_LONG and f'confirm("{name}")' in page), name
 
 
-FIGURES = re.compile(r"from pu_lib\.show\.(live|simplex_lab|sweep_viewer) import")
+FIGURES = re.compile(r"from pu_lib\.explorers[.\w]* import")
 
 
 @pytest.mark.parametrize(

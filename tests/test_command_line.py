@@ -19,9 +19,9 @@ import pu_lib
 from pu_lib.__main__ import main
 from pu_lib.claims import Check, Claim, Judgement, Recorder, Scope, Status, ledger
 from pu_lib.domains import chain
+from pu_lib.drawing.style import DPI
 from pu_lib.experiments.options import PAPER, PREDECESSOR
 from pu_lib.experiments.race import race
-from pu_lib.show.style import DPI
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 RecordCalls = Callable[..., list[Given]]
@@ -173,7 +173,7 @@ def test_race_passes_defaults_and_options(
     saved: list[Given] = []
     figure = SimpleNamespace(savefig=lambda *place, **how: saved.append((place, how)))
     calls, drawn = record_calls("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
-    record_calls("pu_lib.show.race.draw_race", figure)
+    record_calls("pu_lib.drawing.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
     assert calls == [(("chain",), given)]
     ((file,), how) = saved[0]
@@ -464,7 +464,7 @@ def test_race_prints_its_table_if_the_figure_cannot_be_written(
         raise OSError(28, "No space left on device")
 
     record_calls("pu_lib.experiments.race.race", "who won")
-    record_calls("pu_lib.show.race.draw_race", SimpleNamespace(savefig=savefig))
+    record_calls("pu_lib.drawing.race.draw_race", SimpleNamespace(savefig=savefig))
     assert main(["race", "chain", "--figure", str(tmp_path / "drawn.svg")]) == 2
     out, err = capsys.readouterr()
     assert out == "who won\n"
@@ -505,7 +505,7 @@ def test_negative_numbers_with_exponents_are_values(
     number: str, value: float, record_calls: RecordCalls, tmp_path: Path
 ) -> None:
     raced = record_calls("pu_lib.experiments.race.race", "who won")
-    record_calls("pu_lib.show.race.draw_race", SimpleNamespace(savefig=lambda *_, **__: None))
+    record_calls("pu_lib.drawing.race.draw_race", SimpleNamespace(savefig=lambda *_, **__: None))
     figure = ["--figure", str(tmp_path / "drawn.svg")]
     assert main(["race", "chain", *figure, "--target", number, "--step-size", "1", number]) == 0
     assert (raced[0][1]["target"], raced[0][1]["step_sizes"]) == (value, [1.0, value])

@@ -14,10 +14,10 @@ import pytest
 from numba.core import event
 
 import pu_lib
-from pu_lib.engine.compiling import compiled, compiled_in_memory
+from pu_lib.compiling import compiled, compiled_in_memory
 
 MODULE = """
-from pu_lib.engine.compiling import compiled
+from pu_lib.compiling import compiled
 from pu_lib.engine.rows import advance
 
 @compiled

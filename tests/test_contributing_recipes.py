@@ -91,7 +91,7 @@ status = "holds"
 CHAPTER = 'title = "Regret"\norder = 55\n'
 
 EXPLORER = """
-from pu_lib.show.live.chapters import FirstStep
+from pu_lib.explorers.chapters import FirstStep
 
 __all__ += ["FirstStep"]
 """
@@ -120,8 +120,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "chapters/rates/checks.py": CHECK,
         "chapters/rates/claims.toml": CLAIM,
         "chapters/rates/figures.py": "\n\n" + printed("a figure", "python"),
-        "show/live/chapters.py": "\n\n" + printed("an explorer", "python"),
-        "show/live/__init__.py": EXPLORER,
+        "explorers/chapters.py": "\n\n" + printed("an explorer", "python"),
+        "explorers/__init__.py": EXPLORER,
         "chapters/regret/__init__.py": '"""Claims of the chapter `book/regret.ipynb`."""\n',
         "chapters/regret/claims.toml": CHAPTER,
     }.items():
@@ -140,13 +140,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     )
     nbformat.write(rates, root / "book" / "rates.ipynb")
-    live = root / "pu_lib" / "show" / "live"
+    live = root / "pu_lib" / "explorers"
     (live / "first_step.js").write_text(printed("an explorer", "js"), encoding="utf-8")
     markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     notebook = nbformat.v4.new_notebook(
         cells=[
             markdown("# Regret\n\n**What is lost?**", id="question"),
-            code("from pu_lib.show.live import Noise\n\nNoise()", id="explorer"),
+            code("from pu_lib.explorers import Noise\n\nNoise()", id="explorer"),
             code(
                 'from pu_lib.claims.tables import answer\n\nanswer(("sec:asymp", "No."))',
                 id="answer",
@@ -173,7 +173,7 @@ def python(copy: Path, *arguments: str, code: int = 0) -> str:
 
 FIGURES = """
 from pu_lib.chapters.updates.figures import draw_flows
-from pu_lib.claims.tables import table_1
+from pu_lib.chapters.table1.tables import table_1
 print([text.get_text() for ax in draw_flows().axes for text in ax.texts])
 print(table_1())
 """
@@ -208,7 +208,7 @@ def test_new_update_is_in_the_explorers_once_the_steps_are_made(
     if node is None:
         pytest.skip("no node on the path")
     tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_translate.py")
-    live = "tests/show/test_live.py"
+    live = "tests/explorers/test_live.py"
     new = "compute_every or up_to_date or (rep and (bits_of_the_kernel or parameters_of))"
     assert "2 failed" in python(copy, *tests, live, "-k", "compute_every or up_to_date", code=1)
     python(copy, "tools/translate.py")
@@ -253,5 +253,5 @@ def test_new_figure_is_drawn_and_described(copy: Path) -> None:
 
 def test_new_explorer_opens_and_keeps_its_settings(copy: Path) -> None:
     (copy / "node_modules").symlink_to(ROOT / "node_modules")
-    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/show", "-k")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/explorers", "-k")
     python(copy, *tests, "FirstStep or survive_a_reload")

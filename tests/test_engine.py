@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pu_lib import domains
-from pu_lib.engine import arithmetic, compiling, exact, loop, rows, values
+from pu_lib import compiling, domains
+from pu_lib.engine import arithmetic, exact, loop, rows, values
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments import problem as problems
 from pu_lib.experiments import reference
@@ -417,7 +417,7 @@ def test_source_digest_depends_on_the_sources(monkeypatch):
     monkeypatch.setattr(compiling, "_source_digest", compiling._source_digest.__wrapped__)
     before = compiling._source_digest()
     read = compiling.Path.read_bytes
-    for changed in ("kernels.py", "rows.py", "loop.py"):
+    for changed in ("compiling.py", "kernels.py", "rows.py", "loop.py"):
         monkeypatch.setattr(
             compiling.Path, "read_bytes",
             lambda path, changed=changed: read(path) + b" " * (path.name == changed),

@@ -113,7 +113,7 @@ def record_finding(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 
 def draw(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], object]:
     monkeypatch.setattr("pu_lib.experiments.race.race", lambda *_, **__: "who won")
-    monkeypatch.setattr("pu_lib.show.race.draw_race", lambda _: Figure())
+    monkeypatch.setattr("pu_lib.drawing.race.draw_race", lambda _: Figure())
     parser = ArgumentParser()
     race.add_parser(parser.add_subparsers())
     arguments = parser.parse_args(["race", "chain", "--figure", str(path)])
@@ -204,7 +204,7 @@ WRITES = re.compile(
 EXEMPT = {
     "pu_lib/chapters/networks/runs.py": 1,  # appended
     "pu_lib/files.py": 2,  # the helper
-    "pu_lib/show/style.py": 2,  # the method itself
+    "pu_lib/drawing/style.py": 2,  # the method itself
     "tools/colab.py": 1,  # a new folder
     "tools/translate.py": 1,  # a file of the library, made again
     "tools/mutants.py": 3,  # copies of the repository; outcomes are appended

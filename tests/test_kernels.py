@@ -20,9 +20,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from benchmarks import bench, c_reference
 from pu_lib import kernels
 from pu_lib.chapters.cross_entropy import cycles
+from pu_lib.compiling import compiled_in_memory
 from pu_lib.deterministic import DeterministicMDP, action_values, policy_values, run_process
 from pu_lib.engine.arithmetic import exponential, exponentials
-from pu_lib.engine.compiling import compiled_in_memory
 from pu_lib.engine.rows import advance, set_policy, static_kernel, static_policy
 from pu_lib.exact import ball
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate

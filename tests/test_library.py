@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import pu_lib
+from pu_lib import compiling
 from pu_lib.__main__ import main
 from pu_lib.domains import chain
-from pu_lib.engine import compiling
 from pu_lib.experiments.options import PAPER, SCHEMES, scheme_of
 from pu_lib.experiments.results import Panel, read_results
 from pu_lib.experiments.sweep import grid

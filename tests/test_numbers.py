@@ -120,7 +120,7 @@ def numbers_in_figures(source: str) -> set[float]:
     for package, name in re.findall(r"from (pu_lib[.\w]*) import (\w+)", source):
         for module in (package, f"{package}.{name}"):
             path = ROOT / f"{module.replace('.', '/')}.py"
-            figures = "show" in path.parts or "figures" in path.stem
+            figures = {"drawing", "explorers"} & {*path.parts} or "figures" in path.stem
             for part in (
                 ast.parse(path.read_text("utf-8")).body if figures and path.exists() else []
             ):

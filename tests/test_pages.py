@@ -421,7 +421,7 @@ def _check_paper(visit: Visit) -> None:
     """Printed pages have complete figures, no controls, and formulas in their typeface."""
     for words, found in (
         ("a control is printed", CONTROLS),
-        ("a live figure is printed empty", UNDRAWN),
+        ("an explorer is printed empty", UNDRAWN),
         ("paper invites to press what it has not", INVITING),
         ("a typeface is declared twice, and lost in print", TWICE),
         ("a formula goes on beyond the edge of the sheet, in", CLIPPED),
@@ -662,7 +662,7 @@ REMEMBER = """(handle) => {
   window.puPicture = () => [
     ...[...box.querySelectorAll('svg')].map((drawing) => drawing.innerHTML),
     ...[...box.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()),
-    // the caption and the numbers of a live figure
+    // the caption and the numbers of an explorer
     ...[...box.querySelectorAll('.pu-live-words, .pu-live-key, .pu-live td')]
       .map((words) => words.innerText),
   ].join();

@@ -16,7 +16,7 @@ PARTS = (
     "package-lock.json", "pyproject.toml",
 )  # fmt: skip
 PAGES = ["book/guide", "book/updates"]
-"""Chapters with live figures, styled tables, theorems, findings and plots."""
+"""Chapters with explorers, styled tables, theorems, findings and plots."""
 
 EXCEPTIONS: dict[str, str] = {}
 """Files that may differ from build to build, each with the reason."""

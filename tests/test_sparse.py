@@ -9,8 +9,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pu_lib import FiniteMDP, from_gymnasium, sparse
-from pu_lib.engine import compiling
+from pu_lib import FiniteMDP, compiling, from_gymnasium, sparse
 
 DISCOUNTS = (0.0, 0.3, 0.9, 0.99, 0.999, 0.9999)
 

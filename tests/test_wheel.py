@@ -131,7 +131,7 @@ def test_base_installation_races(python: Path, tmp_path: Path) -> None:
         "pu_lib.run('FrozenLake-v1', 'mce', 2)",
         "pu_lib.judge('thm:unlearndecay/i')",
         "pu_lib.judge('sec:randommdps/es-sides')",
-        "__import__('pu_lib.show.race')",
+        "__import__('pu_lib.drawing.race')",
         "__import__('pu_lib.experiments.results').experiments.results.committed()",
     ],
 )

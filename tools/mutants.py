@@ -53,10 +53,10 @@ LIMIT = 3 * BUDGET  # seconds after which the process is ended: the mutant loops
 FAR = 10  # names between a test and a definition in the same module as the mutated one
 NEAREST = 100  # tests and claims at most that are tried for one mutant
 # Figures are seen by people and by the tests of the built pages.
-NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(show|drawing|explorers)/")
+NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(drawing|explorers)/")
 # These test pages, processors, installed packages or copies of the repository.
 NOT_RUN = re.compile(
-    r"/(show|fuzz|lint)/|test_(pages|wheel|architecture|benchmarks|compiling|contributing_recipes)"
+    r"/(drawing|explorers|fuzz|lint)/|test_(pages|wheel|architecture|benchmarks|compiling|contributing_recipes)"
 )
 CLAIM_TEST = "tests/test_claims.py::test_check_reproduces_its_record"
 
@@ -415,7 +415,7 @@ def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
     path = folder / mutant.module
     source, stat = path.read_bytes(), path.stat()
     variables = {"PYTHONDONTWRITEBYTECODE": "1"}
-    if re.match(r"pu_lib/(engine/|kernels|sparse)", mutant.module):
+    if re.match(r"pu_lib/(compiling|engine/|kernels|sparse)", mutant.module):
         variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # keep that of the original
     options = ["-x", "-p", "mutants", *(f"--deselect={name}" for name in broken)]
     try:

@@ -1,4 +1,4 @@
-"""Write the steps of the explorers, pu_lib/show/live/steps.js, from the kernels of the updates.
+"""Write the steps of the explorers, pu_lib/explorers/steps.js, from the kernels of the updates.
 
 The language of kernels has numbers, truth values and rows indexed by action; + - * /, comparisons,
 `and`, `or` and `not`; max, min, abs and sqrt; if, while and loops over a range; and calls of other
@@ -25,7 +25,7 @@ from pu_lib.interface import Parametrization
 from pu_lib.kernels import greedy
 from pu_lib.updates import UPDATES
 
-STEPS = Path(__file__).parents[1] / "pu_lib" / "show" / "live" / "steps.js"
+STEPS = Path(__file__).parents[1] / "pu_lib" / "explorers" / "steps.js"
 POLICIES = {name: getattr(policies, name) for name in get_args(Parametrization)}
 
 # A truth value can equal a number in Python; in JavaScript it can with ==, but not with ===.

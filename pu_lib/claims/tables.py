@@ -1,4 +1,4 @@
-"""Tables of claims, errata and Table 1 for the book, generated from `pu_lib.claims`.
+"""Tables of claims and errata for the book, generated from `pu_lib.claims`.
 
 Each function returns an object that notebooks display as HTML. Formulas between dollars become
 elements that MathJax typesets; links lead to the chapters of the rendered book.
@@ -14,12 +14,11 @@ from urllib.parse import quote
 
 from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, errata, ledger
 from pu_lib.claims.judging import recorded, sentence_of
-from pu_lib.claims.proofs import Proof, proofs_of, theorem_link
+from pu_lib.claims.proofs import Proof, proofs, proofs_of, theorem_link, version
 from pu_lib.claims.recorder import Check, Status
 from pu_lib.claims.render import badge, format_tally, tallies_list_html
 from pu_lib.formatting import to_html
 from pu_lib.settings import find_name
-from pu_lib.updates import PAPER, UPDATES, label_of
 
 SCOPES = {
     Scope.STATEMENT: "Statements of the paper",
@@ -104,7 +103,7 @@ def ledger_table(chapter: str) -> Html:
     ]
     caption = f'<a href="{chapter}.html">{html.escape(chapter_title(chapter))}</a>'
     head = ("Claim", "What it says, and what was found")
-    return _table(head, rows, caption, [_marks(claim) for claim in claims])
+    return html_table(head, rows, caption, [_marks(claim) for claim in claims])
 
 
 def _judgement(claim: Claim) -> str:
@@ -139,19 +138,7 @@ def _mark(theorems: Sequence[Proof]) -> str:
 
 def _printed(claim: Claim) -> str:
     """Return the paper's entry if a claim is about a cell of Table 1, or an empty string."""
-    return _entries().get(claim.id, "") if claim.scope is Scope.CELL else ""
-
-
-def _entries() -> dict[str, str]:
-    """Return a dict from claim identifiers to the paper's entries of Table 1."""
-    from pu_lib.chapters.table1.checks import PRINTED
-    from pu_lib.chapters.table1.quantities import COLUMNS
-
-    return {
-        f"tab:analysis/{update}/{column}": entry
-        for update, entries in PRINTED.items()
-        for column, entry in zip(COLUMNS, entries, strict=True)
-    }
+    return str(check_of(claim).arguments["printed"]) if claim.scope is Scope.CELL else ""
 
 
 def _marks(claim: Claim) -> str:
@@ -179,7 +166,7 @@ def power_table(chapter: str) -> Html:
     """Return a table of the wrong variants that each check of a chapter rejects."""
     judged = [claim for claim in ledger() if claim.chapter == chapter]
     rows = [(f"<code>{html.escape(c.id)}</code>", _power(check_of(c))) for c in judged]
-    return _table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
+    return html_table(("Check of", "What it makes of other claims"), rows, chapter_title(chapter))
 
 
 def _power(check: Check) -> str:
@@ -200,7 +187,7 @@ def errata_table() -> Html:
         )
         for count, row in enumerate(errata(), start=1)
     ]
-    return _table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
+    return html_table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
 
 
 def _place(erratum: Erratum) -> str:
@@ -247,7 +234,7 @@ def statement_index() -> Html:
         (f'<a href="{heads[number][0].chapter}.html">{number}</a>', _statement(heads[number]))
         for number in sorted(heads, key=_paper_order)
     ]
-    return _table(("Number", "Statement and status"), rows, "Statements by number")
+    return html_table(("Number", "Statement and status"), rows, "Statements by number")
 
 
 def what_stands() -> Html:
@@ -261,7 +248,9 @@ def what_stands() -> Html:
     counted = f"<p>Its {len(cells)} entries, each measured: {_plain_counts(cells)}.</p>"
     table = '<p><a href="table-1.html">All entries</a></p>'
     head = ("Statement", "What it says, and what stands")
-    return _table(head, [*rows, ("Table 1", counted + table)], "What stands", kind="ledger stands")
+    return html_table(
+        head, [*rows, ("Table 1", counted + table)], "What stands", kind="ledger stands"
+    )
 
 
 def _how_bad(claim: Claim) -> str:
@@ -318,87 +307,39 @@ def _paper_order(number: str) -> tuple[int, int]:
     return (0 if kind == "Proposition" else 1, int(index))
 
 
-# Table 1
+# Machine-checked theorems
 
 
-def table_1() -> Html:
-    """Return Table 1 with the paper's entries and their status, then other updates as measured.
+def proof_list() -> Html:
+    """Return an HTML list of the theorems with their claims, statements in Rocq and axioms."""
+    return Html("".join(_proof_entry(proof) for proof in proofs()))
 
-    Corrections of entries are listed below the first table. The entries of updates that are not the
-    paper's are measured and not judged.
-    """
-    from pu_lib.chapters.table1.quantities import COLUMNS, measure
 
-    cells = {claim.id: claim for claim in ledger() if claim.scope is Scope.CELL}
-    rows, notes = [], ""
-    for update in PAPER:
-        row = [label_of(update)]
-        for column in COLUMNS.values():
-            claim = cells[f"tab:analysis/{update}/{column.name}"]
-            row.append(f"{html.escape(_printed(claim))}<br>{badge(claim.status)}")
-            if claim.correction:
-                head = html.escape(f"{label_of(update)}, {column.title}")
-                notes += f"<dt>{head}</dt><dd>{to_html(claim.correction)}</dd>"
-        rows.append(tuple(row))
-    others = [
-        (label_of(name), *(html.escape(measure(name, column).entry) for column in COLUMNS))
-        for name in UPDATES
-        if name not in PAPER
-    ]
-    heads = ("Update", *(column.title for column in COLUMNS.values()))
-    caption = "Table 1: the paper's entries, and what the measurement says of each"
-    table = _table(heads, rows, caption, kind="table-1")
-    beside = "The same measurements for updates that are not the paper's; there is nothing to judge"
-    return Html(
-        f'{table}<dl class="table-1-notes">{notes}</dl>'
-        f"{_table(heads, others, beside, kind='table-1')}"
+def _proof_entry(proof: Proof) -> str:
+    statements = {claim.id: claim for claim in ledger()}
+    claims = [statements[claim] for claim in proof.claims]
+    says = "".join(
+        f'<p><a href="{claim.chapter}.html">{html.escape(claim.number)}</a>'
+        f"{'' if claim.scope is Scope.BOOK else ', as printed'}: {to_html(claim.statement)}</p>"
+        for claim in claims
     )
-
-
-def criteria() -> Html:
-    """Return the criteria by which entries of Table 1 are measured."""
-    from pu_lib.chapters.table1.quantities import COLUMNS
-
-    rows = [
-        (
-            html.escape(column.title),
-            f"<p>{html.escape(column.measured)}</p><dl>"
-            + "".join(
-                f"<dt>{html.escape(entry)}</dt><dd>{html.escape(words)}</dd>"
-                for entry, words in column.criteria.items()
-            )
-            + "</dl>",
-        )
-        for column in COLUMNS.values()
-    ]
-    return _table(("Column", "What is measured, and when each entry is given"), rows, "Criteria")
-
-
-def thresholds_table() -> Html:
-    """Return the thresholds of Table 1, and the first entry that changes if each one is moved."""
-    from pu_lib.chapters.table1.quantities import COLUMNS, thresholds
-
-    def entry(number: tuple[float, str] | None) -> str:
-        return "none" if number is None else f"{label_of(number[1])}, at {number[0]:.3g}"
-
-    rows = [
-        (
-            html.escape(COLUMNS[threshold.column].title),
-            html.escape(threshold.name),
-            f"{threshold.value:g}",
-            entry(threshold.below),
-            entry(threshold.above),
-        )
-        for threshold in thresholds()
-    ]
-    head = ("Column", "Measured", "Threshold", "First to change below", "First to change above")
-    return _table(head, rows, "How far each threshold can be moved before an entry changes")
+    axioms = ", ".join(
+        f"<code>{html.escape(name.split('.')[-1])}</code>" for name in proof.assumptions
+    )
+    return (
+        f'<section class="machine-checked" id="{html.escape(proof.theorem)}">'
+        f"<h3>{html.escape(proof.title)}</h3>{says}"
+        f"<p>Proved as <code>{html.escape(proof.theorem)}</code>: {to_html(proof.covers)}</p>"
+        f'<pre tabindex="0">{html.escape(proof.statement)}</pre>'
+        f'<p class="machine-foot"><code>{html.escape(proof.file)}</code>, Rocq '
+        f"{html.escape(version())}; it rests on {axioms}.</p></section>"
+    )
 
 
 # Pieces
 
 
-def _table(
+def html_table(
     head: tuple[str, ...],
     rows: Sequence[tuple[str, ...]],
     caption: str,

@@ -57,10 +57,10 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--figure: {figure} is a directory.")
     if figure.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
+    from pu_lib.drawing.race import draw_race
+    from pu_lib.drawing.style import DPI
     from pu_lib.experiments.options import parse
     from pu_lib.experiments.race import race
-    from pu_lib.show.race import draw_race
-    from pu_lib.show.style import DPI
 
     found = race(
         arguments.process,

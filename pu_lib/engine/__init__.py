@@ -2,7 +2,6 @@
 
 Importing this package imports numba.
 
-- `compiling`: compilation, and the cache of compiled code on disk;
 - `arithmetic`: random numbers and elementary functions with the same bits on x86-64 and ARM;
 - `rows`: policies of one state, and its updates by the kernels of `pu_lib.kernels`;
 - `values`: exact values and performance;

@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pu_lib.engine.compiling import compiled
+from pu_lib.compiling import compiled
 
 _llvm: Any = cgutils
 # Shift counts are uint64, so that shifted words stay uint64.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pu_lib.arrays import Floats
-from pu_lib.engine.compiling import code_digest
+from pu_lib.compiling import code_digest
 from pu_lib.parametrizations import scaled_escort, unchecked_softmax
 from pu_lib.updates import Update
 

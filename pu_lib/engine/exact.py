@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.engine.compiling import allocating, allocating_in_memory, compiled
+from pu_lib.compiling import allocating, allocating_in_memory, compiled
 from pu_lib.engine.rows import advance
 from pu_lib.engine.values import solve
 

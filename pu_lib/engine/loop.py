@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pu_lib.compiling import compiled, compiled_in_memory, inlined
 from pu_lib.engine.arithmetic import int_to_float, logarithm, uniform
-from pu_lib.engine.compiling import compiled, compiled_in_memory, inlined
 from pu_lib.engine.rows import advance, greedy, nth_best, rescale, set_policy
 from pu_lib.engine.values import performance, reaches_threshold
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.compiling import compiled
 from pu_lib.engine.arithmetic import exponential, int_to_float, logarithm, uniform
-from pu_lib.engine.compiling import compiled
 
 UNITS = 32
 """Units of each hidden layer."""

@@ -22,8 +22,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from pu_lib.compiling import INLINED, code_digest, compiled, inlined, jitted
 from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, int_to_float, vector
-from pu_lib.engine.compiling import INLINED, code_digest, compiled, inlined, jitted
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pu_lib.engine.compiling import allocating, compiled
+from pu_lib.compiling import allocating, compiled
 from pu_lib.sparse import VALUE_TOLERANCE, solve_by_bicgstab, solve_by_sweeps
 
 _MAX_SWEEPS = 100  # after this many sweeps elimination or BiCGSTAB decides

@@ -42,9 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.arrays import as_int, require_distributions, underflow_to_zero
+from pu_lib.compiling import code_digest
 from pu_lib.engine import loop
 from pu_lib.engine.comparing import require_kernel
-from pu_lib.engine.compiling import code_digest
 from pu_lib.engine.rows import (
     UNIT,
     static_flag,

@@ -78,7 +78,8 @@ def sources() -> str:
     """Return twelve hexadecimal digits of a digest of the compiled loop and its kernels."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for source in (package / "kernels.py", *sorted((package / "engine").glob("*.py"))):
+    beside = (package / "compiling.py", package / "kernels.py")
+    for source in (*beside, *sorted((package / "engine").glob("*.py"))):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""Known answers for the claims of the guide, from code of its own; more are in tests/show."""
+"""Known answers for the claims of the guide, from code of its own; more are in tests/explorers."""
 
 from decimal import Decimal, localcontext
 

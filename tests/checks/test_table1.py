@@ -20,9 +20,9 @@ from pu_lib.chapters.table1.quantities import (
     measure,
     variants,
 )
+from pu_lib.chapters.table1.tables import table_1
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.claims import Check, Finding, Status, judge_wrong
-from pu_lib.claims.tables import table_1
 from pu_lib.updates import (
     PAPER,
     UPDATES,

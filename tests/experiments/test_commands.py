@@ -18,6 +18,7 @@ from pu_lib import domains
 from pu_lib.__main__ import main
 from pu_lib.chapters.domino.quantities import domino
 from pu_lib.chapters.unlearning.quantities import count
+from pu_lib.drawing.race import draw_race
 from pu_lib.experiments.cells import read_process
 from pu_lib.experiments.collect import collect
 from pu_lib.experiments.database import Database, DatabaseError, cell_of, words_of
@@ -37,7 +38,6 @@ from pu_lib.experiments.sweep import (
 )
 from pu_lib.experiments.thresholds import summarise
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.race import draw_race
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient, make_update, name_of, register
 

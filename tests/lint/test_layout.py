@@ -1,6 +1,8 @@
-"""A chapter imports only earlier chapters, and the library imports no chapter."""
+"""Imports run one way: between rooms of the library in one order, and between chapters."""
 
 import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,49 +12,135 @@ from pu_lib.claims import chapters, folder_of
 LIBRARY = Path(__file__).parents[2] / "pu_lib"
 FOLDERS = sorted(path.parent.name for path in (LIBRARY / "chapters").glob("*/__init__.py"))
 # The searches have no claims; cross-entropy and what came after read their results.
-ORDER = ["random_search", "evolutionary_search", *map(folder_of, chapters())]
-BELOW = ("engine", "experiments", "claims", "cli")
-"""Packages that import chapters only inside functions."""
+CHAPTERS = ["random_search", "evolutionary_search", *map(folder_of, chapters())]
+
+ROOMS = """
+arrays exact extras files progress settings world
+compiling formatting interface kernels parametrizations updates
+domains environments mdp sparse trajectories two_action_dynamics
+engine
+cycle_examples deterministic
+experiments
+claims
+drawing
+chapters
+explorers
+cli
+""".strip().splitlines()
+"""The modules and packages of the library; each imports only from its own line and lines above."""
+
+RANK = {room: rank for rank, line in enumerate(ROOMS) for room in line.split()}
+
+
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below a node, without those that only a type checker reads."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield child
+            yield from running(child)
 
 
 def imports_of(path: Path, everywhere: bool = True) -> set[str]:
     """Return the modules that a module imports, those of its functions included or not."""
     tree = ast.parse(path.read_text("utf-8"))
     found: set[str] = set()
-    for node in ast.walk(tree) if everywhere else tree.body:
+    for node in running(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: write relative imports with their full name"
+            found |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
 
 
-def chapters_in(modules: set[str]) -> set[str]:
+def modules(library: Path) -> dict[str, Path]:
+    """Return the files of the library by module, without those of the package `pu_lib` itself.
+
+    ``pu_lib/__init__.py`` and ``__main__.py`` import what is asked for, by its name. So does
+    `pu_lib.claims.catalog` with the checks of the chapters.
+    """
+    files = {}
+    for path in sorted(library.rglob("*.py")):
+        parts = path.relative_to(library.parent).with_suffix("").parts
+        if len(parts) > 2 or not parts[1].startswith("__"):
+            files[".".join(parts).removesuffix(".__init__")] = path
+    return files
+
+
+def upward_imports(library: Path) -> list[str]:
+    """Return each import of a room on a later line, and of a name that has no line, in words."""
+    return [
+        f"{module} imports {name}"
+        for module, path in modules(library).items()
+        for name in sorted(imports_of(path))
+        if name.startswith("pu_lib.")
+        and RANK.get(name.split(".")[1], len(ROOMS)) > RANK[module.split(".")[1]]
+    ]
+
+
+def circle(library: Path) -> list[str]:
+    """Return modules of which each imports the one before it, the first the last; else nothing."""
+    files = modules(library)
+    graph = {module: imports_of(path) & files.keys() for module, path in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_every_module_and_package_has_a_line() -> None:
+    assert {module.split(".")[1] for module in modules(LIBRARY)} == RANK.keys()
+
+
+def test_imports_run_one_way() -> None:
+    assert upward_imports(LIBRARY) == []
+    assert circle(LIBRARY) == []
+
+
+def test_import_that_runs_back_is_named(tmp_path: Path) -> None:
+    library = tmp_path / "pu_lib"
+    for path, text in {
+        "__init__.py": "",
+        "updates.py": "if TYPE_CHECKING:\n    from pu_lib.cli import race\n",
+        "mdp.py": "from pu_lib import updates\ndef draw():\n    import pu_lib.drawing.style\n",
+        "drawing/__init__.py": "from pu_lib import run\n",
+        "drawing/style.py": "from pu_lib.updates import label_of\nfrom pu_lib.mdp import draw\n",
+    }.items():
+        (library / path).parent.mkdir(exist_ok=True, parents=True)
+        (library / path).write_text(text)
+    assert upward_imports(library) == [
+        "pu_lib.drawing imports pu_lib.run",
+        "pu_lib.mdp imports pu_lib.drawing.style",
+    ]
+    assert set(circle(library)) == {"pu_lib.mdp", "pu_lib.drawing.style"}
+
+
+def chapters_in(names: set[str]) -> set[str]:
     """Return the folders of the chapters among modules."""
-    heads = (name.split(".") for name in modules if name.startswith("pu_lib.chapters."))
+    heads = (name.split(".") for name in names if name.startswith("pu_lib.chapters."))
     return {parts[2] for parts in heads if parts[2] in FOLDERS}
 
 
 def test_chapter_order_lists_every_chapter() -> None:
-    assert sorted(ORDER) == FOLDERS
+    assert sorted(CHAPTERS) == FOLDERS
 
 
-@pytest.mark.parametrize("folder", ORDER)
+@pytest.mark.parametrize("folder", CHAPTERS)
 def test_chapter_imports_only_earlier_chapters(folder: str) -> None:
-    modules = [imports_of(path) for path in (LIBRARY / "chapters" / folder).glob("*.py")]
-    later = chapters_in(set().union(*modules)) - set(ORDER[: ORDER.index(folder) + 1])
+    names = [imports_of(path) for path in (LIBRARY / "chapters" / folder).glob("*.py")]
+    later = chapters_in(set().union(*names)) - set(CHAPTERS[: CHAPTERS.index(folder) + 1])
     assert later == set()
 
 
-@pytest.mark.parametrize("package", BELOW)
-def test_library_package_imports_no_chapter(package: str) -> None:
-    for path in (LIBRARY / package).glob("**/*.py"):
+def test_commands_import_chapters_only_inside_functions() -> None:
+    for path in (LIBRARY / "cli").glob("*.py"):
         assert chapters_in(imports_of(path, everywhere=False)) == set(), path.name
 
 
 def test_modules_of_quantities_import_no_checks_or_figures() -> None:
     for path in (LIBRARY / "chapters").glob("*/*.py"):
-        if not path.stem.startswith(("checks", "figures", "parts")):
+        if not path.stem.startswith(("checks", "figures", "tables")):
             heads = {name for name in imports_of(path) if name.startswith("pu_lib.")}
             assert not {n for n in heads if ".checks" in n or ".figures" in n}, path
-            assert not {n for n in heads if n.startswith("pu_lib.show")}, path
+            assert not {n for n in heads if n.startswith("pu_lib.drawing")}, path

@@ -14,7 +14,7 @@ from pu_lib.chapters.convergence.quantities import (
     optimality_bounds,
     structure,
 )
-from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, styled
+from pu_lib.drawing.style import ABOVE, GREY, INK, BookFigure, figure, styled
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES, style_of
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pu_lib.chapters.cross_entropy.cycles import FOUR_STATES, THREE_STATES, simulate
 from pu_lib.chapters.cross_entropy.hexagon import hexagon_swings
 from pu_lib.chapters.cross_entropy.quantities import one_period, pattern_margin, race
-from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.drawing.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, style_of
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,8 @@ from pu_lib.chapters.domino.quantities import (
     pg_bound_printed,
 )
 from pu_lib.chapters.unlearning.figures import update_groups
+from pu_lib.drawing.style import GREY, INK, figure, line, styled
 from pu_lib.exact import exact
-from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.updates import Update, as_update, style_of
 
 MAX_SHOWN = 10_000

@@ -24,6 +24,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from pu_lib.arrays import Floats
 from pu_lib.claims import Claim, JudgedClaims, Scope, confirm, ledger, select
 from pu_lib.claims.tables import Html, chapter_title, status_counts
+from pu_lib.drawing.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.experiments import details, published
 from pu_lib.experiments.results import (
     PANELS,
@@ -37,7 +38,6 @@ from pu_lib.experiments.results import (
 )
 from pu_lib.experiments.speeds import Speeds, recorded, sources
 from pu_lib.formatting import format_number, percent, to_html
-from pu_lib.show.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, label_of, style_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pu_lib.domains import random_mdp
-from pu_lib.show.style import GREY, INK, BookFigure, figure, styled
+from pu_lib.drawing.style import GREY, INK, BookFigure, figure, styled
 from pu_lib.updates import style_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from pu_lib.chapters.empirical.figures import band, legend_below
+from pu_lib.drawing.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.experiments.results import PANELS, Results
 from pu_lib.experiments.rounding import ROUNDED_PANELS, shares, smallest_along
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import style_of
 
 _SMALLEST = float(np.log10(5e-324))

@@ -13,7 +13,7 @@ from pu_lib.chapters.function_approximation.quantities import (
     linear,
     neural,
 )
-from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.drawing.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES, style_of
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pu_lib.chapters.gravity_well.escape import escape_steps, greedy_path, well_policy
 from pu_lib.chapters.gravity_well.quantities import condition_map
-from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.drawing.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 COLOURS = ("#f4f5f7", "#e0a33e", "#9c2f2f")

@@ -1,4 +1,4 @@
-"""The table and the chooser of the guide, which recommends an update for each situation.
+"""The table of the guide and the rules of its chooser, which recommend an update for a situation.
 
 Every recommendation is supported by numbers from `pu_lib.chapters.guide.quantities`.
 """
@@ -6,19 +6,14 @@ Every recommendation is supported by numbers from `pu_lib.chapters.guide.quantit
 from __future__ import annotations
 
 import html
-import pathlib
 import re
 from dataclasses import dataclass
-
-import traitlets
 
 from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept, ties
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.quantities import rates
 from pu_lib.claims.tables import Html, claim_link
 from pu_lib.formatting import percent
-from pu_lib.show import live
-from pu_lib.show.live import module
 from pu_lib.updates import label_of
 
 
@@ -330,7 +325,8 @@ def choose(values: str, policy: str, need: str) -> str:
     )
 
 
-def _recommendation_texts() -> dict[str, dict[str, str]]:
+def recommendation_texts() -> dict[str, dict[str, str]]:
+    """Return the texts of each recommendation, with the committed numbers, by situation."""
     numbers = kept()
     chosen = {name: f"{rates('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")}
     chosen["epsilon"] = f"{TASKS['grid'].exploration:g}"
@@ -348,36 +344,6 @@ def _recommendation_texts() -> dict[str, dict[str, str]]:
         }
         for situation, advice in ADVICE.items()
     }
-
-
-class Chooser(live.Kept):
-    """Three questions and the recommendation for the reader's answers.
-
-    Attributes
-    ----------
-    values, policy, need : str
-        The answers, as the arguments of `choose`.
-    """
-
-    _esm = module("chooser")
-    _css = pathlib.Path(live.__file__).parent / "live.css"
-
-    values = traitlets.Enum([key for key, _ in QUESTIONS[0][2]], "all").tag(sync=True)
-    policy = traitlets.Enum([key for key, _ in QUESTIONS[1][2]], "table").tag(sync=True)
-    need = traitlets.Enum([key for key, _ in QUESTIONS[2][2]], "exact").tag(sync=True)
-    questions = traitlets.List(
-        [[key, label, [list(option) for option in options]] for key, label, options in QUESTIONS],
-        read_only=True,
-    ).tag(sync=True)
-    rules = traitlets.List(
-        [[list(conditions), situation] for conditions, situation in RULES], read_only=True
-    ).tag(sync=True)
-    advice = traitlets.Dict(read_only=True).tag(sync=True)
-
-    @traitlets.default("advice")
-    def _kept_advice(self) -> dict[str, dict[str, str]]:
-        """Return the texts of the recommendations."""
-        return _recommendation_texts()
 
 
 def _with_code(text: str) -> str:
@@ -408,7 +374,7 @@ def recommendations() -> Html:
         found = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
         return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{found}</dl></td></tr>"
 
-    rows = "".join(line(key, text) for key, text in _recommendation_texts().items())
+    rows = "".join(line(key, text) for key, text in recommendation_texts().items())
     head = "".join(f"<th scope='col'>{name}</th>" for name in ("Situation", "What to use, and why"))
     return Html(
         f"<table class='ledger advice'><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pu_lib.chapters.literature.quantities import ladder_times
-from pu_lib.show.style import BookFigure, figure, line, styled
+from pu_lib.drawing.style import BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES
 
 

@@ -16,7 +16,7 @@ from pu_lib.chapters.monotonicity.quantities import (
     worst_drop_three,
 )
 from pu_lib.chapters.updates.figures import place, simplex_axes, starts
-from pu_lib.show.style import GREY, INK, figure, styled
+from pu_lib.drawing.style import GREY, INK, figure, styled
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 
 Floats = NDArray[np.float64]

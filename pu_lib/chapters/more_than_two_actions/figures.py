@@ -14,7 +14,7 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
     pair_range,
     sums,
 )
-from pu_lib.show.style import GREY, INK, figure, line, styled
+from pu_lib.drawing.style import GREY, INK, figure, line, styled
 
 NS = (1, 3, 10, 30, 100, 300, 1000)
 

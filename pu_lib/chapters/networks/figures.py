@@ -27,8 +27,8 @@ from pu_lib.chapters.networks.quantities import (
     turns,
 )
 from pu_lib.claims.tables import Html
+from pu_lib.drawing.style import GREY, INK, figure, styled
 from pu_lib.formatting import to_html
-from pu_lib.show.style import GREY, INK, figure, styled
 from pu_lib.updates import style_of
 
 MAIN = ("pg-sm", "neurd", "soft neurd", "ce", "di fit", "greedy")

@@ -12,7 +12,7 @@ from pu_lib.chapters.rates.quantities import (
     odds,
     overtaking_steps,
 )
-from pu_lib.show.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
+from pu_lib.drawing.style import ABOVE, GREY, INK, BookFigure, figure, line, styled
 from pu_lib.updates import PAPER, EscortPolicyGradient, as_update, make_update, style_of
 
 

@@ -15,7 +15,7 @@ from pu_lib.chapters.remedies.quantities import (
     sampled_outcomes,
     table,
 )
-from pu_lib.show.style import GREY, INK, figure, line, styled
+from pu_lib.drawing.style import GREY, INK, figure, line, styled
 
 NS = (1, 3, 10, 30, 100, 300, 1000)
 

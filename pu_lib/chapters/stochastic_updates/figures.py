@@ -10,7 +10,7 @@ from pu_lib.chapters.stochastic_updates.quantities import (
     power_schedule,
     sample_runs,
 )
-from pu_lib.show.style import ABOVE, BookFigure, figure, line, styled
+from pu_lib.drawing.style import ABOVE, BookFigure, figure, line, styled
 from pu_lib.updates import UPDATES
 
 

@@ -22,8 +22,8 @@ from pu_lib.chapters.unlearning.quantities import (
     escort_differences,
     path,
 )
+from pu_lib.drawing.style import GREY, INK, figure, line, styled
 from pu_lib.exact import exact
-from pu_lib.show.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach, equivalent_updates
 from pu_lib.updates import PAPER, label_of, style_of

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.quantities import large_weight_limit
-from pu_lib.show.style import GREY, INK, figure, line, styled
+from pu_lib.drawing.style import GREY, INK, figure, line, styled
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, label_of, softmax, style_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.chapters.what_came_after.quantities import geometric_bound, geometric_count
-from pu_lib.show.style import GREY, BookFigure, figure, line, styled
+from pu_lib.drawing.style import GREY, BookFigure, figure, line, styled
 
 NS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)
 

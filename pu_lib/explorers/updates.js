@@ -1,9 +1,9 @@
-// The mathematics of the live figures: the unlearning and the domino counts, and finite decision
+// The mathematics of the explorers: the unlearning and the domino counts, and finite decision
 // processes solved exactly. Pure functions of numbers and arrays. The steps of the updates and their
 // policies are those of steps.js, which is made from Python.
 //
 // The formulas are those of pu_lib/chapters/unlearning/quantities.py, pu_lib/chapters/domino/quantities.py
-// and pu_lib/mdp.py. tests/show/test_live.py runs both sides: numbers agree to 1e-12, counts
+// and pu_lib/mdp.py. tests/explorers/test_live.py runs both sides: numbers agree to 1e-12, counts
 // exactly, over the whole range of every control that shows them.
 
 const sum = (xs) => xs.reduce((total, x) => total + x, 0);

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse
 
 from pu_lib.domains import chain, from_gymnasium, random_mdp
+from pu_lib.explorers.base import COMPUTED
+from pu_lib.explorers.worlds import PRESETS
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.live.base import COMPUTED
-from pu_lib.show.live.worlds import PRESETS
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import UPDATES, softmax
 

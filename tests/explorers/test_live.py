@@ -1,4 +1,4 @@
-"""The live figures agree with the library (in Node), and work in a browser."""
+"""The explorers agree with the library (in Node), and work in a browser."""
 
 import math
 import re
@@ -11,6 +11,7 @@ import pytest
 import traitlets
 from playwright.sync_api import Page
 
+from pu_lib import explorers
 from pu_lib.chapters.convergence.quantities import fading_run
 from pu_lib.chapters.cross_entropy.cycles import THREE_STATES, simulate
 from pu_lib.chapters.cross_entropy.quantities import one_period
@@ -37,9 +38,7 @@ from pu_lib.chapters.stochastic_updates.quantities import gamble
 from pu_lib.chapters.unlearning.quantities import counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
 from pu_lib.domains import chain
-from pu_lib.mdp import FiniteMDP
-from pu_lib.show import live as explorers
-from pu_lib.show.live import (
+from pu_lib.explorers import (
     AtTheWall,
     ChainPlay,
     ChangeOfMind,
@@ -59,8 +58,9 @@ from pu_lib.show.live import (
     TakeTurns,
     TsallisFamily,
 )
-from pu_lib.show.live.base import COMPUTED
-from pu_lib.show.simplex_lab import SimplexLab
+from pu_lib.explorers.base import COMPUTED
+from pu_lib.explorers.simplex_lab import SimplexLab
+from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import mixture, run
 from pu_lib.updates import PAPER, UPDATES, label_of
 

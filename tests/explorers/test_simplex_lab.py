@@ -14,8 +14,8 @@ from playwright.sync_api import Page
 
 from pu_lib import kernels
 from pu_lib.chapters.gravity_well.escape import lost_steps
-from pu_lib.show.live.base import COMPUTED
-from pu_lib.show.simplex_lab import PRESETS, SimplexLab
+from pu_lib.explorers.base import COMPUTED
+from pu_lib.explorers.simplex_lab import PRESETS, SimplexLab
 from pu_lib.trajectories import follow
 from pu_lib.updates import UPDATES, advantage, escort, project_simplex, softmax
 

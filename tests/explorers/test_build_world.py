@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page
 
 from pu_lib.domains import chain
+from pu_lib.explorers import BuildWorld
+from pu_lib.explorers.worlds import PRESETS
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.live import BuildWorld
-from pu_lib.show.live.worlds import PRESETS
 
 OpenFigure = Callable[..., Page]
 

@@ -1,4 +1,4 @@
-"""The live figures of the chapters; each first asks the reader to predict the result."""
+"""The explorers of the chapters; each first asks the reader to predict the result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import traitlets
 
 from pu_lib.chapters.monotonicity.quantities import worst_drop_three
 from pu_lib.cycle_examples import THREE_STATES, CycleExample
-from pu_lib.show.live.base import COMPUTED, Live, Policy, module
-from pu_lib.show.live.controls import constant, number, one_of, some_of, whole
+from pu_lib.explorers.base import COMPUTED, Live, Policy, module
+from pu_lib.explorers.controls import constant, number, one_of, some_of, whole
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = [

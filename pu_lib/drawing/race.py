@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from pu_lib.drawing import style
 from pu_lib.experiments.race import RaceEntry
-from pu_lib.show import style
 from pu_lib.updates import UPDATES, style_of
 
 __all__ = ["draw_race"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import traitlets
 
 from pu_lib.domains import chain, cliff, random_mdp
-from pu_lib.show.live.base import COMPUTED, Live, module, numbered
-from pu_lib.show.live.controls import constant, some_of
+from pu_lib.explorers.base import COMPUTED, Live, module, numbered
+from pu_lib.explorers.controls import constant, some_of
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["PRESETS", "BuildWorld"]

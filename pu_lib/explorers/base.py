@@ -1,4 +1,4 @@
-"""The Python code that live figures share: their JavaScript module and their updates."""
+"""The Python code that explorers share: their JavaScript module and their updates."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _rule(trait: Any) -> dict[str, Any]:
 
 
 class Live(Kept):
-    """A live figure, with the names, labels and colours of its updates.
+    """An explorer, with the names, labels and colours of its updates.
 
     Attributes
     ----------

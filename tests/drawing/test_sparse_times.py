@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pu_lib.show import sparse
+from pu_lib.drawing import sparse
 
 SIZES = 2500, 40_000, 250_000
 

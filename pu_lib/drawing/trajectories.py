@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pu_lib.drawing.style import GREY, BookFigure, figure, line, styled
 from pu_lib.mdp import FiniteMDP
-from pu_lib.show.style import GREY, BookFigure, figure, line, styled
 from pu_lib.trajectories import Trajectory
 
 __all__ = ["draw_performance"]

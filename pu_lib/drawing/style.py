@@ -24,7 +24,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pu_lib.show.narrow import FINE, narrowed, pack
+from pu_lib.drawing.narrow import FINE, narrowed, pack
 from pu_lib.updates import UPDATES, label_of, style_of
 
 __all__ = [

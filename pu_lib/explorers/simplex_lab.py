@@ -1,7 +1,7 @@
 """The simplex lab, which compares the paths of all updates from a policy of three actions.
 
-The page itself computes the updates, with the module that all live figures share
-(`pu_lib.show.live`), and needs no kernel. In a notebook the traits of the widget follow the
+The page itself computes the updates, with the module that all explorers share
+(`pu_lib.explorers`), and needs no kernel. In a notebook the traits of the widget follow the
 reader's actions and can be set; invalid values raise an error.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import traitlets
 
-from pu_lib.show.live.base import COMPUTED, Live, Policy, module
-from pu_lib.show.live.controls import constant, one_of, some_of
+from pu_lib.explorers.base import COMPUTED, Live, Policy, module
+from pu_lib.explorers.controls import constant, one_of, some_of
 from pu_lib.updates import UPDATES, softmax, style_of
 
 __all__ = ["PRESETS", "SimplexLab"]

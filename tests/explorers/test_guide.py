@@ -28,7 +28,8 @@ from pu_lib.claims.judging import recorded
 from pu_lib.claims.tables import claim_link, ledger_table
 from pu_lib.experiments.bootstrap import interval
 from pu_lib.experiments.results import PANELS, committed
-from pu_lib.show.live import module
+from pu_lib.explorers import module
+from pu_lib.explorers.chooser import Chooser
 from pu_lib.updates import UPDATES, project_simplex
 
 ROOT = Path(__file__).parents[2]
@@ -193,7 +194,7 @@ def test_ways_back_from_the_same_policy_by_independent_code() -> None:
 
 
 def test_numbers_of_samples_and_a_change_are_those_of_the_claim() -> None:
-    said = guide._recommendation_texts()["sampled-changing"]["why"]
+    said = guide.recommendation_texts()["sampled-changing"]["why"]
     figures = recorded()["guide:sampled-changing"]["figures"]
     for n, words in (("100", "a hundred steps in {}, DI in {} and PG-SM in {}"), ("1000", "")):
         names = [f"{label} after {n}" for label in ("CE", "DI", "PG-SM")]
@@ -244,7 +245,7 @@ def test_off_policy_numbers_by_independent_code() -> None:
         assert best == pytest.approx(measures.kept()[situation], rel=1e-5)
     means = measures.kept()["off-policy, mean"]
     figures = " DI takes {di:.0f}, CE {ce:.0f}, PG-SM {pg-sm:.0f}.".format(**means)
-    assert figures in guide._recommendation_texts()["off-policy"]["why"]
+    assert figures in guide.recommendation_texts()["off-policy"]["why"]
 
 
 def test_off_policy_advantage_is_significant() -> None:
@@ -342,7 +343,7 @@ def test_numbers_of_a_row_stand_in_the_table_or_in_its_claims(situation: str) ->
     """A row links to the table of all numbers on its page, and to its claims."""
     assert "\n## All numbers\n" in "\n" + cell_with("## All numbers")
     assert "<dt><a href='#all-numbers'>Numbers</a></dt>" in guide.recommendations()
-    advice, texts = guide.ADVICE[situation], guide._recommendation_texts()[situation]
+    advice, texts = guide.ADVICE[situation], guide.recommendation_texts()[situation]
     kept = measures.kept()
     known: set[str] = set()
     for numbers in (kept[situation], kept.get(f"{situation}, mean", {})):
@@ -447,7 +448,7 @@ def test_learned_critic_with_a_network_has_a_rule_of_its_own() -> None:
 
 def test_chooser_rejects_unknown_answer() -> None:
     with pytest.raises(traitlets.TraitError, match="need"):
-        guide.Chooser(need="coffee")
+        Chooser(need="coffee")
 
 
 PALE = "(questions) => questions.map((question) => question.disabled)"
@@ -458,7 +459,7 @@ def test_chooser_is_accessible_and_keyboard_operable(
     violations_of: Callable[[Page], list[str]],
     redraw: Callable[[], None],
 ) -> None:
-    page = open_figure(guide.Chooser(), width=390)
+    page = open_figure(Chooser(), width=390)
     words = page.locator(".pu-live-words")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert violations_of(page) == []

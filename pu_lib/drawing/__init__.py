@@ -1,4 +1,4 @@
-"""The style of all figures, and the figures and widgets that do not belong to one chapter."""
+"""The style of all figures, and the figures and tables that do not belong to one chapter."""
 
 from pu_lib.extras import naming_the_extra
 

@@ -1,6 +1,6 @@
 """Traits of explorers, each declared in one line with its bounds and its start.
 
->>> from pu_lib.show.live.base import Live
+>>> from pu_lib.explorers.base import Live
 >>> class Coin(Live):
 ...     chance = number(0, 1, 0.5)
 ...     tosses = whole(1, 100, 10)

@@ -1,4 +1,4 @@
-// What the live figures share: elements, controls, a clock, words. No figure of its own.
+// What the explorers share: elements, controls, a clock, words. No figure of its own.
 
 const SVG = "http://www.w3.org/2000/svg";
 

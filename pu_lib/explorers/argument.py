@@ -1,11 +1,11 @@
-"""The live figures of the argument: unlearning, symmetry, noise, and loss of value in a step."""
+"""The explorers of the argument: unlearning, symmetry, noise, and loss of value in a step."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pu_lib.show.live.base import Live, Policy, module
-from pu_lib.show.live.controls import constant, number, one_of, whole
+from pu_lib.explorers.base import Live, Policy, module
+from pu_lib.explorers.controls import constant, number, one_of, whole
 from pu_lib.updates import softmax
 
 __all__ = ["ChangeOfMind", "Noise", "Price", "Symmetry"]

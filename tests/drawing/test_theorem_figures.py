@@ -5,7 +5,7 @@ import numpy as np
 from pu_lib.chapters.convergence import figures as convergence
 from pu_lib.chapters.cross_entropy import figures as cross_entropy
 from pu_lib.chapters.rates import figures as rates
-from pu_lib.show.style import BookFigure
+from pu_lib.drawing.style import BookFigure
 from pu_lib.updates import UPDATES
 
 

@@ -212,8 +212,8 @@ def _source_digest() -> str:
     """Return a digest of the sources of all compiled code, and of numba's settings."""
     package = Path(__file__).parent
     digest = hashlib.sha256(repr([getattr(_config, name) for name in _COMPILING]).encode())
-    outside = (package.parent / "kernels.py", package.parent / "sparse.py")
-    for source in (*outside, *sorted(package.glob("*.py"))):
+    beside = (package / f"{name}.py" for name in ("compiling", "kernels", "sparse"))
+    for source in (*beside, *sorted((package / "engine").glob("*.py"))):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pu_lib.show.narrow import FINE, NARROW, narrowed, pack, unpack
-from pu_lib.show.style import GREY, INK, BookFigure, figure, line, png, styled
+from pu_lib.drawing.narrow import FINE, NARROW, narrowed, pack, unpack
+from pu_lib.drawing.style import GREY, INK, BookFigure, figure, line, png, styled
 from pu_lib.updates import UPDATES, label_of, style_of
 
 

@@ -8,19 +8,18 @@ import pytest
 from playwright.sync_api import Page
 
 from pu_lib.chapters.table1.quantities import COLUMNS
+from pu_lib.chapters.table1.tables import criteria, table_1
 from pu_lib.claims import Scope, Status, chapters, ledger
 from pu_lib.claims.tables import (
-    criteria,
     ledger_table,
     power_table,
     scope_counts,
     statement_index,
     summary,
-    table_1,
     to_html,
     what_stands,
 )
-from pu_lib.show.ledger_filter import LedgerFilter
+from pu_lib.explorers.ledger_filter import LedgerFilter
 
 
 def rows(table: str) -> list[str]:

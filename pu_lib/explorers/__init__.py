@@ -1,4 +1,4 @@
-"""Live figures, which are computed by the page itself.
+"""Explorers: figures that the page itself computes.
 
 Each figure is a widget that needs no kernel. Its formulas are pure functions in ``updates.js``,
 which a test compares with `pu_lib` over the whole range of the controls: numbers agree to 1e-12,
@@ -10,24 +10,29 @@ The front end loads one module for each widget. `module` joins the shared files 
 own files, so each formula is written only once.
 """
 
-from pu_lib.show.live.argument import ChangeOfMind, Noise, Price, Symmetry
-from pu_lib.show.live.base import Kept, Live, module
-from pu_lib.show.live.chapters import (
-    AtTheWall,
-    ChainPlay,
-    Counterexample,
-    CycleComic,
-    Dominoes,
-    FadingWeights,
-    FittedDirect,
-    GravityWell,
-    RateLimit,
-    Remedies,
-    SampledValues,
-    TakeTurns,
-    TsallisFamily,
-)
-from pu_lib.show.live.worlds import BuildWorld
+from pu_lib.extras import naming_the_extra
+
+with naming_the_extra():
+    import anywidget  # noqa: F401 - so that the error of every module here names the extra
+
+    from pu_lib.explorers.argument import ChangeOfMind, Noise, Price, Symmetry
+    from pu_lib.explorers.base import Kept, Live, module
+    from pu_lib.explorers.chapters import (
+        AtTheWall,
+        ChainPlay,
+        Counterexample,
+        CycleComic,
+        Dominoes,
+        FadingWeights,
+        FittedDirect,
+        GravityWell,
+        RateLimit,
+        Remedies,
+        SampledValues,
+        TakeTurns,
+        TsallisFamily,
+    )
+    from pu_lib.explorers.worlds import BuildWorld
 
 __all__ = [
     "AtTheWall",

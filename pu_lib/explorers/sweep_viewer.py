@@ -13,9 +13,9 @@ from typing import Any
 import traitlets
 
 from pu_lib.experiments.results import PANELS, STATISTICS, Curves, Results, committed
-from pu_lib.show.live import Kept, module
-from pu_lib.show.live.controls import one_of
-from pu_lib.show.simplex_lab import DASHES
+from pu_lib.explorers import Kept, module
+from pu_lib.explorers.controls import one_of
+from pu_lib.explorers.simplex_lab import DASHES
 from pu_lib.updates import PAPER, label_of, style_of
 
 __all__ = ["SweepViewer", "panel_data"]
@@ -73,7 +73,7 @@ class SweepViewer(Kept):
         The data of the panels, from `panel_data`.
     """
 
-    _esm = module("../sweep_viewer")
+    _esm = module("sweep_viewer")
     _css = _HERE / "sweep_viewer.css"
 
     panel = traitlets.Unicode().tag(sync=True)

@@ -16,7 +16,7 @@ from pu_lib.experiments.live import flip_times, rerun
 from pu_lib.experiments.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.experiments.rounding import pair, passed_without, shares
 from pu_lib.experiments.speeds import recorded, sources
-from pu_lib.show.sweep_viewer import SweepViewer, panel_data
+from pu_lib.explorers.sweep_viewer import SweepViewer, panel_data
 
 
 @pytest.mark.parametrize("name", PAPER_PANELS)

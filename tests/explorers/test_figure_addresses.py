@@ -6,17 +6,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from pu_lib.chapters.guide.figures import Chooser
-from pu_lib.show import live
-from pu_lib.show.live import BuildWorld, Dominoes, Kept, Price, RateLimit, TakeTurns
-from pu_lib.show.live.worlds import PRESETS
-from pu_lib.show.simplex_lab import SimplexLab
-from pu_lib.show.sweep_viewer import SweepViewer
+from pu_lib import explorers
+from pu_lib.explorers import BuildWorld, Dominoes, Kept, Price, RateLimit, TakeTurns
+from pu_lib.explorers.chooser import Chooser
+from pu_lib.explorers.simplex_lab import SimplexLab
+from pu_lib.explorers.sweep_viewer import SweepViewer
+from pu_lib.explorers.worlds import PRESETS
 
 OpenFigure = Callable[..., Page]
 
 NO_FIGURES = ("Kept", "Live", "module", "BuildWorld")
-FIGURES = [SimplexLab, Chooser, *(getattr(live, x) for x in live.__all__ if x not in NO_FIGURES)]
+FIGURES = [getattr(explorers, name) for name in explorers.__all__ if name not in NO_FIGURES]
+FIGURES += [SimplexLab, Chooser]
 
 SETTLED = "new Promise((done) => setTimeout(done, 350))"
 """The address changes at most every 300 milliseconds."""
@@ -59,7 +60,7 @@ def test_every_figure_has_settings() -> None:
     def kinds(kind: type) -> set[str]:
         return {kind.__name__}.union(*map(kinds, kind.__subclasses__()))
 
-    own = {name for name in kinds(Kept) if hasattr(live, name)} | {"SimplexLab", "Chooser"}
+    own = {name for name in kinds(Kept) if hasattr(explorers, name)} | {"SimplexLab", "Chooser"}
     assert {figure.__name__ for figure in FIGURES} == own - set(NO_FIGURES)
     assert all(figure().kept for figure in FIGURES)
 
