@@ -35,7 +35,7 @@ from benchmarks import c_reference
 from benchmarks.c_reference import ETA, FLAGS, FUSED, SCHEME
 from pu_lib import domains
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
-from pu_lib.experiments.options import PRESETS, configured
+from pu_lib.experiments.options import OPTIONS, configured
 from pu_lib.experiments.problem import Problem, make_problem
 from pu_lib.experiments.reference import run_reference
 from pu_lib.experiments.speeds import PATH, Speeds, Timing, sources
@@ -141,7 +141,7 @@ def _in_c(
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
     """Return functions that perform the run in C, by flags; raise an error if results differ."""
-    if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, PRESETS["paper"])):
+    if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, OPTIONS["paper"])):
         return {}
     early = RunBuffers()
     simulate(problem, update, ETA, SCHEME, seeds, max_steps=1000, memory=early)
@@ -184,15 +184,15 @@ def as_text(timings: Iterator[Timing]) -> Iterator[str]:
 
 def machine() -> dict[str, str]:
     """Return the processor, and the versions of Python, numba and, if installed, gcc."""
-    found = {
+    versions = {
         "processor": _processor(),
         "Python": platform.python_version(),
         "numba": metadata.version("numba"),
     }
     if shutil.which("gcc"):
         version = ["gcc", "-dumpfullversion"]
-        found["gcc"] = subprocess.run(version, capture_output=True, text=True, check=True).stdout
-    return {name: text.strip() for name, text in found.items()}
+        versions["gcc"] = subprocess.run(version, capture_output=True, text=True, check=True).stdout
+    return {name: text.strip() for name, text in versions.items()}
 
 
 def _processor() -> str:
@@ -221,12 +221,12 @@ def main(argv: list[str] | None = None) -> None:
         parser.error(f"--steps: expected at least 1000, got {arguments.steps}.")
     timings: list[Timing] = []
 
-    def kept() -> Iterator[Timing]:
+    def stored() -> Iterator[Timing]:
         for timing in measure(arguments.steps):
             timings.append(timing)
             yield timing
 
-    for line in as_text(kept()):
+    for line in as_text(stored()):
         print(line, flush=True)
     if arguments.record:
         record(timings, arguments.steps)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pu_lib.experiments.jekyll_hyde import RunBuffers
-from pu_lib.experiments.options import PRESETS, SCHEMES, configured
+from pu_lib.experiments.options import OPTIONS, SCHEMES, configured
 from pu_lib.experiments.problem import Problem
 from pu_lib.kernels import Kernel
 from pu_lib.updates import Update
@@ -52,7 +52,7 @@ def _kernel_name(update: Update) -> str:
 
 def defines(problem: Problem, update: str) -> list[str]:
     """Return the -D options that compile the C source for a problem and an update."""
-    chosen = configured(update, PRESETS["paper"])
+    chosen = configured(update, OPTIONS["paper"])
     code = "uint16_t" if problem.code_type is np.uint16 else "uint32_t"
     return [
         f"-DKERNEL_{_kernel_name(chosen)}", f"-DPOLICY_{chosen.parametrization}",
@@ -84,7 +84,7 @@ def simulate(
 ) -> RunBuffers:
     """Call the function returned by `build` and return the buffers after `steps` steps."""
     memory = RunBuffers() if memory is None else memory
-    memory.prepare(problem, update, PRESETS["paper"], steps)
+    memory.prepare(problem, update, OPTIONS["paper"], steps)
     run(*arguments(problem, memory, seeds, steps))
     return memory
 
@@ -109,7 +109,7 @@ def arguments(
         ctypes.c_double(SCHEME.off_policy.c),
         ctypes.c_int(SCHEME.off_policy.alpha > 0.0),
         ctypes.c_double(SCHEME.epsilon.c),
-        ctypes.c_int64(PRESETS["paper"].cut),
+        ctypes.c_int64(OPTIONS["paper"].cut),
         address(seeds),
         address(memory.theta),
         address(memory.exponent),

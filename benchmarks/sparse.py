@@ -126,7 +126,7 @@ def methods(matrix: scipy.sparse.csr_array, rewards: np.ndarray, file: Path) -> 
     """Return the methods on one process, which `file` contains."""
     n, n_actions = rewards.shape
     theirs = cache(lambda: quantecon_problem(matrix, rewards))
-    found = cache(lambda: sparse.optimal(matrix, rewards, DISCOUNT))
+    optimum = cache(lambda: sparse.optimal(matrix, rewards, DISCOUNT))
     process = cache(lambda: finite_mdp(matrix, rewards))
     start = np.full(n, 1.0 / n)
 
@@ -147,7 +147,7 @@ def methods(matrix: scipy.sparse.csr_array, rewards: np.ndarray, file: Path) -> 
     return {
         QUANTECON: lambda: theirs().solve("mpi", epsilon=1e-6),
         "optimal": lambda: sparse.optimal(matrix, rewards, DISCOUNT),
-        "bounds": lambda: sparse.bounds(matrix, rewards, DISCOUNT, found()),
+        "bounds": lambda: sparse.bounds(matrix, rewards, DISCOUNT, optimum()),
         SCIPY: krylov,
         "evaluate": lambda: sparse.evaluate(chain(), rewards.mean(axis=1), DISCOUNT),
         "visits": lambda: sparse.visits(chain(), start, DISCOUNT),
@@ -225,17 +225,19 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--largest", type=int, default=1_000_000)
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)  # used in separate processes
-    given = parser.parse_args()
-    if given.peak:
-        print(peak(given.peak[0], Path(given.peak[1])))
+    arguments = parser.parse_args()
+    if arguments.peak:
+        print(peak(arguments.peak[0], Path(arguments.peak[1])))
         return
     rows = []
-    for states in given.states:
+    for states in arguments.states:
         for name in PROCESSES:
-            rows += timed(name, states, (OPTIMUM, EVALUATION), given.repeats)
-    if given.largest:
-        rows += timed("grid", given.largest, (("optimal", "save", "load"),), 1)
-        steps = [timed("grid", states, ((STEP,),), given.repeats)[0] for states in (100, 10_000)]
+            rows += timed(name, states, (OPTIMUM, EVALUATION), arguments.repeats)
+    if arguments.largest:
+        rows += timed("grid", arguments.largest, (("optimal", "save", "load"),), 1)
+        steps = [
+            timed("grid", states, ((STEP,),), arguments.repeats)[0] for states in (100, 10_000)
+        ]
         rows += [row | {"ratio": row["seconds"] / steps[0]["seconds"]} for row in steps]
     print(f"{'states':>9} {'process':8} {'method':37} {'seconds':>9} {'ratio':>6} {'peak GB':>7}")
     for row in rows:

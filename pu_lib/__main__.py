@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(words)
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # not at the exit, where an error has no sentence
+                sys.stdout.flush()  # an error at the exit would not be reported as a sentence
     except BrokenPipeError:
         code = 141  # the exit code of shells after a closed pipe
     except OSError as error:
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _prepare() -> None:
     """Set up the process of a command: the path of imports, matplotlib, and the output.
 
-    The current folder is the last place where modules are looked for, so that a file such as
+    The current folder is the last entry of the module search path, so that a file such as
     random.py in it does not replace a module that the library needs.
     """
     if not sys.flags.safe_path:

@@ -28,7 +28,7 @@ NumPy ignores underflow by default, and then these functions do not emit other f
 errors either. Without the decorator, they would raise after ``np.seterr(all="raise")``.
 """
 
-# The kinds of dtype that are not numbers, as error messages call them.
+# Names of the non-numeric kinds of dtype in error messages.
 _KINDS = {
     "b": "booleans",
     "c": "complex numbers",
@@ -77,8 +77,8 @@ def as_float_array(
         raise ValueError(f"{name}: expected shape {shape}, got {array.shape}.")
     fine = ~np.isnan(array) if infinite else np.isfinite(array)
     if not fine.all():
-        index, what = first_index(~fine), "numbers" if infinite else "finite numbers"
-        raise ValueError(f"{name}: expected {what}, got {array[index]}{_at(index)}.")
+        index, expected = first_index(~fine), "numbers" if infinite else "finite numbers"
+        raise ValueError(f"{name}: expected {expected}, got {array[index]}{_at(index)}.")
     if low > -np.inf or high < np.inf:
         _require_range(name, array, low, high)
     return array
@@ -159,10 +159,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     os.register_at_fork(after_in_child=_unseeded.cache_clear)
 
 
-def require_distributions(name: str, rows: Floats, what: str = "probabilities") -> None:
+def require_distributions(name: str, rows: Floats, expected: str = "probabilities") -> None:
     """Raise a `ValueError` unless each row (last axis) is non-negative and sums to 1 within 1e-9.
 
-    Entries must be finite; `what` describes the rows in the error message.
+    Entries must be finite; `expected` describes the rows in the error message.
     """
     # Rounding moves the sum of n probabilities by less than n ulp, 2e-16 n: 1e-9 suits all sizes
     # in use, and is far below any difference between policies that the book examines.
@@ -171,7 +171,7 @@ def require_distributions(name: str, rows: Floats, what: str = "probabilities") 
     if outside.any():
         row = first_index(outside)
         raise ValueError(
-            f"{name}: expected {what} (non-negative, sum 1), got {rows[row]} at row {row}."
+            f"{name}: expected {expected} (non-negative, sum 1), got {rows[row]} at row {row}."
         )
 
 
@@ -190,22 +190,22 @@ def safe_repr(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _as_array(name: str, value: ArrayLike, what: str, copy: bool) -> NDArray[Any]:
+def _as_array(name: str, value: ArrayLike, expected: str, copy: bool) -> NDArray[Any]:
     """Return `value` as an array; raise a `ValueError` if it is masked, ragged or no array."""
     try:
         array = np.array(value) if copy else np.asarray(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{name}: expected an array of {what} with rows of equal length, "
+            f"{name}: expected an array of {expected} with rows of equal length, "
             f"got {safe_repr(value)}."
         ) from None
     except Exception as error:  # of the object's own conversion
         raise ValueError(
-            f"{name}: expected an array of {what}; {type(value).__name__} cannot be converted: "
+            f"{name}: expected an array of {expected}; {type(value).__name__} cannot be converted: "
             f"{error}"
         ) from None
     if _contains(value, _is_masked):
-        raise ValueError(f"{name}: expected {what}, got a masked array; fill it first.")
+        raise ValueError(f"{name}: expected {expected}, got a masked array; fill it first.")
     return array
 
 

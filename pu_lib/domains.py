@@ -527,13 +527,13 @@ def _imported(place: str) -> Any:
     Gymnasium's ids may have the same form; `place` is returned unchanged if the module has no such
     name.
     """
-    found = import_object("process", place)
-    if found is None:
+    value = import_object("process", place)
+    if value is None:
         return place
-    if not callable(found):
-        return found
+    if not callable(value):
+        return value
     with naming_place("process", place, "failed when called without arguments"):
-        return found()
+        return value()
 
 
 def is_path(process: Any) -> bool:

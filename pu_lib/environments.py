@@ -35,10 +35,10 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...). It may have those
-        wrappers of Gymnasium that limit the time, check, record, render or transform observations.
-        A copy of the environment is played for 500 steps with random actions, to see that its
-        methods `step` and `reset` do what the table says; the environment itself is not changed.
+        An environment or its id (FrozenLake-v1, CliffWalking-v1, Taxi-v4, ...). Gymnasium's
+        wrappers that limit the time, check, record, render or transform observations are allowed.
+        A copy of the environment is played for 500 steps with random actions, to check that its
+        methods `step` and `reset` agree with the table; the environment itself is not changed.
         An object that has only the attributes ``P`` and ``initial_state_distrib`` is not played.
     discount : float
         Discount factor in [0, 1); Gymnasium does not define a discount.
@@ -174,49 +174,49 @@ def _require_table_only(env: Any, inner: Any, name: str) -> None:
 def _require_played(
     env: Any, name: str, table: Mapping[Any, Any], initial: NDArray[np.float64]
 ) -> None:
-    """Play a copy of an environment; raise a `ValueError` if the table does not have what happens.
+    """Play a copy of an environment; raise a `ValueError` if an outcome is not in the table.
 
-    A subclass may have its own `step` and `reset`, and inherit a table that does not contain them.
+    A subclass may override `step` or `reset` and inherit a table that does not describe them.
     """
     usual = getattr(sys.modules.get("gymnasium"), "Env", object)
     if getattr(type(env), "step", None) in (None, getattr(usual, "step", None)):
-        return  # there is nothing but the table
+        return  # an object without dynamics of its own
     copy, rng = _copy(env, table), np.random.default_rng(0)
     state, taken = None, 0
     for step in range(_PLAYED_STEPS):
         action = int(rng.integers(len(table[0])))
-        what = "reset" if state is None else f"step in state {state} with action {action}"
+        call = "reset" if state is None else f"step in state {state} with action {action}"
         try:
             if state is None:
                 observed, _ = copy.reset(**({} if step else {"seed": 0}))
             else:
                 observed, reward, terminated, truncated, _ = copy.step(action)
         except Exception as error:
-            raise _unlike_table(name, f"{what} raises {type(error).__name__}: {error}") from None
-        after = as_int(f"env: {name}: observation of {what}", observed, low=0, high=len(table) - 1)
+            raise _unlike_table(name, f"{call} raises {type(error).__name__}: {error}") from None
+        after = as_int(f"env: {name}: observation of {call}", observed, low=0, high=len(table) - 1)
         if state is None:
             if not initial[after] > 0.0:
-                raise _unlike_table(name, f"{what} gives state {after}, no start of its table")
+                raise _unlike_table(name, f"{call} gives state {after}, no start of its table")
             state, taken = after, 0
             continue
-        reward = as_float(f"env: {name}: reward of {what}", reward)
+        reward = as_float(f"env: {name}: reward of {call}", reward)
         for chance, successor, paid, ends in table[state][action]:
             same = successor == after and bool(ends) == bool(terminated)
             if same and chance > 0.0 and math.isclose(paid, reward, rel_tol=1e-6):
                 break
         else:
             result = f"state {after}, reward {reward} and terminated={terminated}"
-            raise _unlike_table(name, f"{what} gives {result}, no outcome of its table")
+            raise _unlike_table(name, f"{call} gives {result}, no outcome of its table")
         taken += 1
         over = terminated or truncated or taken == _PLAYED_LENGTH
         state = None if over else after
 
 
-def _unlike_table(name: str, what: str) -> ValueError:
+def _unlike_table(name: str, difference: str) -> ValueError:
     return ValueError(
-        f"env: {name}: {what}. The process is read from the table P; to read the table alone, "
-        "pass types.SimpleNamespace(P=..., initial_state_distrib=...) with the attributes of the "
-        "environment."
+        f"env: {name}: {difference}. The process is read from the table P; to read the table "
+        "alone, pass types.SimpleNamespace(P=..., initial_state_distrib=...) with the attributes "
+        "of the environment."
     )
 
 

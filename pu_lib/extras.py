@@ -27,7 +27,7 @@ def installation_advice(package: str) -> str:
 
 @contextmanager
 def naming_the_extra() -> Iterator[None]:
-    """Let import errors in the block name the extra to install."""
+    """Convert import errors in the block to errors that name the extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:

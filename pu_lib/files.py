@@ -26,7 +26,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises
     ------
     OSError
-        If the file cannot be written. A file that was there is not changed.
+        If the file cannot be written. An existing file is then unchanged.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # a directory raises an error here

@@ -32,8 +32,8 @@ Parametrization = Literal["softmax", "escort", "direct"]
 _MOST_PARAMETERS = 200_000_000  # 1.6 GB as float64
 
 
-def _copy_array(given: Any) -> Any:
-    return given.copy() if isinstance(given, np.ndarray) else given
+def _copy_array(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 class PlotStyle(NamedTuple):
@@ -293,17 +293,17 @@ class Update(ABC):
         """Return the policy of `theta` without checking the argument."""
         return self._call_hook(self.to_policy, theta)
 
-    def _call_hook(self, hook: Callable[..., Floats], *given: Any) -> Floats:
+    def _call_hook(self, hook: Callable[..., Floats], *arguments: Any) -> Floats:
         """Validate a hook's result and return it as a new float array.
 
         The hook receives copies of the arrays, so that writing to them has no effect elsewhere.
         """
-        made = hook(*map(_copy_array, given))
+        made = hook(*map(_copy_array, arguments))
         got = made.shape if type(made) is np.ndarray else type(made).__name__
-        if got != given[0].shape:
+        if got != arguments[0].shape:
             raise ValueError(
                 f"update {self.name}: {hook.__name__} must return an array of shape "
-                f"{given[0].shape}, got {got}."
+                f"{arguments[0].shape}, got {got}."
             )
         if made.dtype.kind not in "fiu":
             raise ValueError(

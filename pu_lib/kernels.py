@@ -122,25 +122,25 @@ def di(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> N
         theta[a] += weight * (q[a] - top)
         total += theta[a]
     threshold = (total - 1) / n_actions
-    kept = 0
+    n_kept = 0
     for a in range(n_actions):
-        kept += theta[a] > threshold
+        n_kept += theta[a] > threshold
     # Each pass drops an action or is the last one; one remaining action has a closed form below.
     for _ in range(n_actions - 2):
-        if kept == 1:
+        if n_kept == 1:
             break
         total = 0
         for a in range(n_actions):
             total += choose(theta[a] > threshold, theta[a], 0)
         # The exact threshold never decreases; with rounding, a dropped action could come back.
-        threshold = max(threshold, (total - 1) / kept)
+        threshold = max(threshold, (total - 1) / n_kept)
         n_above = 0
         for a in range(n_actions):
             n_above += theta[a] > threshold
-        if n_above == kept:
+        if n_above == n_kept:
             break
-        kept = n_above
-    if kept == 1:  # it gets probability 1
+        n_kept = n_above
+    if n_kept == 1:  # it gets probability 1
         largest = theta[0]
         for a in range(1, n_actions):
             largest = max(largest, theta[a])
@@ -188,8 +188,9 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
     With D the greedy action and the actions with negative advantage, the step adds
     :math:`w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` to the parameters of D. If all probabilities of D
-    underflow to 0, the action of D with the largest parameter has the whole of :math:`\pi(D)`. Only
-    there does the step differ from that of `pu_lib.updates`, and only if parameters of D are close.
+    underflow to 0, the action of D with the largest parameter has the whole of :math:`\pi(D)`. The
+    step differs from that of `pu_lib.updates` only in this case, and only if parameters of D are
+    close.
     """
     # adv(a) < 0 if q(a) - q(b) < sum_c pi(c) (q(c) - q(b)), for any b. If b is the most probable
     # action, its own large term is an exact 0 and does not absorb the others.
@@ -213,12 +214,12 @@ def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
         if below and theta[a] > theta[likeliest]:
             likeliest = a
     # The sums are divided, not the weight: weight / total would overflow where total is subnormal.
-    found, divisor = total > 0, choose(total > 0, total, 1)
-    gain = choose(found, missing / divisor, choose(likeliest == best, 0, 1))
+    positive, divisor = total > 0, choose(total > 0, total, 1)
+    gain = choose(positive, missing / divisor, choose(likeliest == best, 0, 1))
     for a in range(n_actions):
         below = level_below if q[a] == level else q[a] - level < mean_gap
         lowered = choose(below, pi[a], 0)
-        share = choose(found, lowered / divisor, choose(a == likeliest, 1, 0))
+        share = choose(positive, lowered / divisor, choose(a == likeliest, 1, 0))
         theta[a] += weight * choose(a == best, gain, -share)
 
 

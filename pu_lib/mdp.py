@@ -68,8 +68,8 @@ _LARGEST_VALUE = 1e150
 # A smaller or denser matrix is stored and factorised dense, which is then faster.
 _SPARSE_FROM_STATES = 500
 _SPARSE_BELOW_DENSITY = 0.05
-# What NumPy, zipfile and zlib raise on a file that is truncated, damaged or no archive. A damaged
-# header may also ask for more memory than there is.
+# Errors that NumPy, zipfile and zlib raise on a file that is truncated, damaged or no archive. A
+# damaged header may describe an array larger than the available memory.
 _UNREADABLE = (
     OSError, ValueError, AttributeError, TypeError, KeyError, IndexError, EOFError, SyntaxError,
     NotImplementedError, RuntimeError, MemoryError, OverflowError, RecursionError,
@@ -247,8 +247,8 @@ class FiniteMDP:
 
     def _freeze(self) -> None:
         known = vars(self._optimum) if self._optimum else {}
-        own = (value for name, value in vars(self).items() if name in _FIXED)
-        for value in (*own, *known.values()):
+        fields = (value for name, value in vars(self).items() if name in _FIXED)
+        for value in (*fields, *known.values()):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
         self._frozen = True
@@ -472,7 +472,7 @@ class FiniteMDP:
         Raises
         ------
         OSError
-            If the file cannot be written. A file that was there is not changed.
+            If the file cannot be written. An existing file is then unchanged.
         """
         rewards = self.rewards if self.transition_rewards is None else self.transition_rewards
         arrays: dict[str, Any] = {
@@ -517,7 +517,7 @@ class FiniteMDP:
         Raises
         ------
         ValueError
-            If the file is neither of them, or its arrays do not describe a process.
+            If the file has neither format, or its arrays do not describe a process.
         """
         try:
             arrays = read_json(path)
@@ -765,8 +765,8 @@ class FiniteMDP:
             policy[states, actions] = 1.0
             evaluation = self._evaluate(policy)
             q = evaluation.q
-            most, own = q.max(axis=1), q[states, actions]
-            rounding, gain = 1e-13 * np.maximum(np.abs(most), np.abs(own)), most - own
+            most, current = q.max(axis=1), q[states, actions]
+            rounding, gain = 1e-13 * np.maximum(np.abs(most), np.abs(current)), most - current
             better, lowered = gain > rounding, evaluation.v < before - rounding
             small = bool((gain <= rounding.max()).all())
             converged = not better.any() or (small and bool(lowered.any()))
@@ -797,27 +797,27 @@ class FiniteMDP:
         """Return the optimum of a large sparse process."""
         from pu_lib import sparse  # imports numba
 
-        found = sparse.optimal(matrix, self.rewards, self.discount, max_evaluations)
-        bounds = sparse.bounds(matrix, self.rewards, self.discount, found)
+        solution = sparse.optimal(matrix, self.rewards, self.discount, max_evaluations)
+        bounds = sparse.bounds(matrix, self.rewards, self.discount, solution)
         policy = np.zeros((self.n_states, self.n_actions))
-        policy[np.arange(self.n_states), found.actions] = 1.0
+        policy[np.arange(self.n_states), solution.actions] = 1.0
         ending = "no action improves by more than rounding"
-        if not found.converged:
+        if not solution.converged:
             ending = f"stopped after {max_evaluations} evaluations"
         where = "in proportion to the terms of each state" if bounds.per_state else "at every state"
         trust = "certified up to rounding" if bounds.certified else "unless values underflow"
         distance = f"values within {bounds.error.max():.1e} of the optimal ones, {where}, {trust}"
         if np.isinf(bounds.error).any():
             distance = "no bound on the distance from the optimal values is known"
-        for array in (found.v, found.q, policy):
+        for array in (solution.v, solution.q, policy):
             array.setflags(write=False)
         return Optimum(
-            v=found.v,
-            q=found.q,
+            v=solution.v,
+            q=solution.q,
             policy=policy,
-            performance=float(self.initial @ found.v),
-            iterations=found.evaluations,
-            converged=found.converged,
+            performance=float(self.initial @ solution.v),
+            iterations=solution.evaluations,
+            converged=solution.converged,
             message=f"Modified policy iteration: {ending}; {distance}; {bounds.undecided} states "
             "with undecided ties.",
         )
@@ -985,22 +985,22 @@ def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.
     return matrix
 
 
-def _checked_csr(given: Any) -> scipy.sparse.csr_array:
+def _checked_csr(matrix: Any) -> scipy.sparse.csr_array:
     """Return a copy in CSR form; raise a `ValueError` if indices are out of range or inconsistent.
 
     SciPy's conversions and products do not check indices: they would read or write foreign memory.
     """
     try:
-        if given.format in ("coo", "dia"):  # the constructors check the indices
-            indices = given.coords if given.format == "coo" else given.offsets
-            given = type(given)((given.data, indices), shape=given.shape)
-        elif hasattr(given, "check_format"):  # csr, csc, bsr
-            given.check_format(full_check=True)
-        matrix = scipy.sparse.csr_array(given, dtype=np.float64, copy=True)
-        matrix.check_format(full_check=True)
+        if matrix.format in ("coo", "dia"):  # the constructors check the indices
+            indices = matrix.coords if matrix.format == "coo" else matrix.offsets
+            matrix = type(matrix)((matrix.data, indices), shape=matrix.shape)
+        elif hasattr(matrix, "check_format"):  # csr, csc, bsr
+            matrix.check_format(full_check=True)
+        copy = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        copy.check_format(full_check=True)
     except _UNREADABLE as error:
         raise ValueError(f"transitions: the sparse matrix is invalid ({error}).") from None
-    return matrix
+    return copy
 
 
 def _discount(discount: float) -> float:

@@ -30,9 +30,9 @@ def as_list(values: Any) -> list[Any]:
 
 
 def find_name(
-    argument: str, given: object, names: Iterable[str], labels: Mapping[str, str] | None = None
+    argument: str, value: object, names: Iterable[str], labels: Mapping[str, str] | None = None
 ) -> str:
-    """Return the element of `names` that equals `given` up to case and ``_`` in place of ``-``.
+    """Return the element of `names` that equals `value` up to case and ``_`` in place of ``-``.
 
     `labels` maps other accepted texts to names. Any other value raises a `ValueError` that suggests
     the nearest name.
@@ -46,15 +46,15 @@ def find_name(
     ValueError: update: unknown 'pg-smm'; did you mean 'pg-sm'? There are: pg-sm, pg-es.
     """
     known = tuple(names)
-    if isinstance(given, str):
-        if given in known:
-            return given
+    if isinstance(value, str):
+        if value in known:
+            return value
         folded = {_fold(label): name for label, name in (labels or {}).items()}
         folded |= {_fold(name): name for name in reversed(known)}
-        if _fold(given) in folded:
-            return folded[_fold(given)]
+        if _fold(value) in folded:
+            return folded[_fold(value)]
     raise ValueError(
-        f"{argument}: unknown {safe_repr(given)}{did_you_mean(given, known)} "
+        f"{argument}: unknown {safe_repr(value)}{did_you_mean(value, known)} "
         f"There are: {', '.join(known)}."
     )
 
@@ -70,19 +70,19 @@ def import_object(argument: str, place: str) -> Any:
 
 
 @contextmanager
-def naming_place(argument: str, place: str, what: str) -> Iterator[None]:
-    """Convert what the user's code at ``module:NAME`` raises to a `ValueError` that names it.
+def naming_place(argument: str, place: str, failure: str) -> Iterator[None]:
+    """Convert errors of the user's code at ``module:NAME`` to a `ValueError` that names the code.
 
-    The code may also end the program, as scripts do that are no modules.
+    `SystemExit` is converted, too, because the module may be a script that ends the program.
     """
     try:
         yield
     except (Exception, SystemExit) as error:
         kind = "" if isinstance(error, (ImportError, ValueError)) else f"{type(error).__name__}: "
-        raise ValueError(f"{argument}: {place!r} {what}: {kind}{error}") from error
+        raise ValueError(f"{argument}: {place!r} {failure}: {kind}{error}") from error
 
 
-def did_you_mean(given: object, names: Iterable[str]) -> str:
+def did_you_mean(value: object, names: Iterable[str]) -> str:
     """Return ``; did you mean 'name'?`` with the name nearest to a text, or ``.`` if none is near.
 
     Examples
@@ -93,7 +93,7 @@ def did_you_mean(given: object, names: Iterable[str]) -> str:
     '.'
     """
     folded = {_fold(name): name for name in names}
-    near = difflib.get_close_matches(_fold(given), folded, n=1) if isinstance(given, str) else []
+    near = difflib.get_close_matches(_fold(value), folded, n=1) if isinstance(value, str) else []
     return f"; did you mean {folded[near[0]]!r}?" if near else "."
 
 
@@ -114,10 +114,10 @@ def write_settings(name: str, values: Mapping[str, Any], usual: Mapping[str, Any
     return " ".join([name, *changed])
 
 
-def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(argument: str, text: str, usual: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values in text such as ``beta=0.7 n_states=5``, each of the type of its default.
 
-    `what` describes the settings in error messages, and `usual` has the default of every setting. A
+    `argument` names the settings in error messages, and `usual` has the default of every setting. A
     setting that is unknown, repeated or of another type raises a `ValueError`.
 
     Examples
@@ -126,15 +126,15 @@ def read_settings(what: str, text: str, usual: Mapping[str, Any]) -> dict[str, A
     {'beta': 0.7}
     """
     if not isinstance(text, str):
-        raise ValueError(f"{what}: expected words such as 'option=value', got {text!r}.")
+        raise ValueError(f"{argument}: expected words such as 'option=value', got {text!r}.")
     values: dict[str, Any] = {}
     for word in text.split():
         key, equals, value = word.partition("=")
         if not equals or key not in usual:
             known = ", ".join(usual) or "nothing"
-            raise ValueError(f"{what}: {word!r} is not 'option=value' of {known}.")
+            raise ValueError(f"{argument}: {word!r} is not 'option=value' of {known}.")
         if key in values:
-            raise ValueError(f"{what}: {key!r} is given twice.")
+            raise ValueError(f"{argument}: {key!r} is given twice.")
         values[key] = _read(key, value, usual[key])
     return values
 

@@ -77,7 +77,7 @@ _LARGEST_FACTORS = 4e7  # entries, half a gigabyte
 _SWEEPS = 745.0  # at most, times 1 / (1 - discount): errors shrink by e^-745, the smallest float
 _PARTIAL_SWEEPS = 20  # at most, between two improvements of the policy
 _SPAN_LEFT = 0.2  # of the span of the changes of the first sweep
-# After 20 improvements, they end at the tenth in a row without fewer changes than ever before.
+# After 20 improvements, sweeps end when ten in a row reach no new minimum of changes.
 _AT_LEAST = 20
 _SETTLED_AFTER = 10
 _ATTEMPTS = 6  # at a solution of h that satisfies the inequalities, each 100 times as exact
@@ -445,7 +445,7 @@ def _improve(
     changed = 0
     for i in range(n):
         s = n - 1 - i if backward else i
-        best, first, own = -np.inf, 0, -np.inf
+        best, first, current = -np.inf, 0, -np.inf
         for a in range(n_actions):
             total, loop = 0.0, 0.0
             for k in range(indptr[s * n_actions + a], indptr[s * n_actions + a + 1]):
@@ -457,9 +457,9 @@ def _improve(
             if value > best:
                 best, first = value, a
             if a == actions[s]:
-                own = value
+                current = value
         v[s] = best
-        if best - own > 1e-14 * abs(best):  # a tie is left as it is
+        if best - current > 1e-14 * abs(best):  # a tie is left as it is
             actions[s] = first
             changed += 1
     return changed
@@ -568,7 +568,7 @@ def _undecided(
     return count
 
 
-# What is computed with them
+# Solvers
 
 
 def evaluate(
@@ -739,8 +739,8 @@ def optimal(
     evaluations, converged = 0, False
     while not converged and evaluations < max_evaluations:
         evaluations += 1
-        own = rewards[states, actions]
-        solution = _values(matrix, first + actions, own, discount, v, VALUE_TOLERANCE)
+        chosen_rewards = rewards[states, actions]
+        solution = _values(matrix, first + actions, chosen_rewards, discount, v, VALUE_TOLERANCE)
         rise, v, evaluated, moved = solution.x - v, solution.x, actions.copy(), gain > 0.0
         # Exact values rise by at least the gains. If they do not, the gains were rounding.
         rounding = bool((rise[moved] / size[moved]).sum() < 0.5 * gain[moved].sum())
@@ -750,7 +750,7 @@ def optimal(
 
 
 def bounds(
-    matrix: scipy.sparse.csr_array, rewards: Floats, discount: float, found: Optimal
+    matrix: scipy.sparse.csr_array, rewards: Floats, discount: float, optimum: Optimal
 ) -> Bounds:
     """Return bounds on the errors of optimal values.
 
@@ -758,7 +758,7 @@ def bounds(
     ----------
     matrix, rewards, discount
         The process, as for `optimal`.
-    found : Optimal
+    optimum : Optimal
         The optimal values and actions.
 
     Returns
@@ -771,13 +771,13 @@ def bounds(
     rewards = rewards.copy()  # read-only arrays would be compiled for once more
     process = (matrix.indptr, matrix.indices, matrix.data, rewards, discount)
     first = np.arange(n_states) * n_actions
-    v, q, size, wanting = found.v, found.q, np.empty(n_states), np.empty(n_states, np.int64)
-    _backup(*process, v, found.actions.copy(), np.empty_like(q), size, np.empty(n_states))
-    h, terms, actions, c = size, size, found.actions, np.inf
+    v, q, size, wanting = optimum.v, optimum.q, np.empty(n_states), np.empty(n_states, np.int64)
+    _backup(*process, v, optimum.actions.copy(), np.empty_like(q), size, np.empty(n_states))
+    h, terms, actions, c = size, size, optimum.actions, np.inf
     for attempt in range(_ATTEMPTS):
         tolerance = max((1.0 - discount) * 0.1 ** (1 + 2 * attempt), _ROUNDINGS * _U)
         h = _values(matrix, first + actions, size, discount, h, tolerance).x
-        c = _multiple(*process, v, q, found.actions, h, wanting)
+        c = _multiple(*process, v, q, optimum.actions, h, wanting)
         if c < np.inf:
             break
         # Among actions that are equally good, h needs those after which the errors are largest.
@@ -785,7 +785,7 @@ def bounds(
     per_state = c < np.inf
     if not per_state:
         h = np.ones(n_states)
-        c = _multiple(*process, v, q, found.actions, h, wanting)
+        c = _multiple(*process, v, q, optimum.actions, h, wanting)
     error = c * h
     certified = not bool(((terms > 0.0) & (terms < _TINY)).any())
-    return Bounds(error, per_state, _undecided(*process, v, q, found.actions, error), certified)
+    return Bounds(error, per_state, _undecided(*process, v, q, optimum.actions, error), certified)

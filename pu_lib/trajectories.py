@@ -256,12 +256,12 @@ def _step(
 
 
 def _step_sizes(
-    name: str, given: float | Callable[[int], float] | ArrayLike, n_steps: int
+    name: str, values: float | Callable[[int], float] | ArrayLike, n_steps: int
 ) -> Floats:
     """Return an argument as an array of non-negative numbers of shape (n_steps,)."""
-    if callable(given):
-        return np.array([as_float(name, given(t), low=0.0) for t in range(n_steps)])
-    array = as_float_array(name, given, low=0.0)
+    if callable(values):
+        return np.array([as_float(name, values(t), low=0.0) for t in range(n_steps)])
+    array = as_float_array(name, values, low=0.0)
     if array.shape not in ((), (n_steps,)):
         raise ValueError(f"{name}: expected one number or {n_steps}, got shape {array.shape}.")
     return np.asarray(np.broadcast_to(array, n_steps))

@@ -83,7 +83,7 @@ class TwoActionProblem:
     """
 
     update: Update
-    eta: Fraction
+    step_size: Fraction
     schedule: str
     p: Fraction
     factor: str
@@ -97,8 +97,8 @@ class TwoActionProblem:
 
     @property
     def has_float_weight(self) -> bool:
-        """Whether eta is in the range in which the bounds can be computed as floats."""
-        return Fraction(1, 10**150) <= self.eta <= 10**150
+        """Whether the step size is in the range in which the bounds can be computed as floats."""
+        return Fraction(1, 10**150) <= self.step_size <= 10**150
 
     @property
     def has_root_weights(self) -> bool:
@@ -108,19 +108,19 @@ class TwoActionProblem:
     def weights(self, first: int = 1) -> Iterator[Any]:
         """Yield the weights of all steps from step `first` in the arithmetic of the process."""
         floats, rational = self.kind is FloatProcess, self.kind is DirectProcess
-        if floats and _log(self.eta) + first * _log(self.ratio) > 700:
+        if floats and _log(self.step_size) + first * _log(self.ratio) > 700:
             raise OutOfReach(f"weight {first} is beyond the range of floats (1.8e308)")
         if self.schedule == "inverse-sqrt":
             if floats:
-                eta = float(self.eta)
-                return (eta / math.sqrt(t) for t in count_from(first))
-            enclosed = ball(self.eta)
+                size = float(self.step_size)
+                return (size / math.sqrt(t) for t in count_from(first))
+            enclosed = ball(self.step_size)
             return (enclosed * arb(t).rsqrt() for t in count_from(first))
         convert: Any = float if floats else (Fraction if rational else ball)
         if self.schedule == "constant":
-            return repeat(convert(self.eta))
+            return repeat(convert(self.step_size))
         return _geometric(
-            convert(self.eta) * convert(self.ratio) ** (first - 1), convert(self.ratio)
+            convert(self.step_size) * convert(self.ratio) ** (first - 1), convert(self.ratio)
         )
 
     def require_resolved(self, n: int) -> None:
@@ -131,7 +131,7 @@ class TwoActionProblem:
         """
         if self.kind is not FloatProcess or n == 0:
             return
-        last = _log(self.eta) + (n - 1) * _log(self.ratio)
+        last = _log(self.step_size) + (n - 1) * _log(self.ratio)
         if self.schedule == "inverse-sqrt":
             last -= math.log(n) / 2
         if last + _log(4 * self.start * (1 - self.start)) < math.log(1e4 * TIE):
@@ -165,7 +165,7 @@ class TwoActionProblem:
         if self.kind is not EscortProcess:
             return math.inf
         a, b = self.p.numerator, self.p.denominator
-        x, y, eta = self.start, 1 - self.start, self.eta
+        x, y, eta = self.start, 1 - self.start, self.step_size
         keep = self.factor == "keep"
         times, power = (eta * self.p * x, Fraction(4)) if keep else (eta * x, Fraction(2))
         if is_one((times, a), (y, a - 2 * b), (power, -b)):
@@ -190,7 +190,7 @@ def _geometric(weight: Any, ratio: Any) -> Iterator[Any]:
 
 def parse_problem(
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     schedule: str = "constant",
     p: Number = 2,
     factor: str = "keep",
@@ -203,11 +203,11 @@ def parse_problem(
     update : str or Update
         A name or an update. `p` and `factor` are used only for a name without options: an escort
         update that is an object or a name such as ``pg-es factor=drop`` has its own options.
-    eta : int, Fraction, str or float
+    step_size : int, Fraction, str or float
         The constant or first weight, which is positive and read exactly ("0.3" and 0.3 are 3/10).
     schedule : {"constant", "inverse-sqrt", "geometric:c"}
-        The weights eta, eta / sqrt(t), or eta * c^(t - 1) with a number c > 1, as in
-        "geometric:1.1"; t = 1, 2, ... counts the steps of both phases.
+        The weights step_size, step_size / sqrt(t), or step_size * c^(t - 1) with a number c > 1,
+        as in "geometric:1.1"; t = 1, 2, ... counts the steps of both phases.
     p : int, Fraction, str or float
         The exponent of the escort update, at least 1.
     factor : {"keep", "drop"}
@@ -235,10 +235,16 @@ def parse_problem(
         if value not in allowed:
             raise ValueError(f"{name}: expected one of {', '.join(allowed)}, got {value!r}.")
     problem = TwoActionProblem(
-        chosen, exact(eta, "eta"), schedule, exact(p, "p"), factor, exact(start, "start"), growth
+        chosen,
+        exact(step_size, "step_size"),
+        schedule,
+        exact(p, "p"),
+        factor,
+        exact(start, "start"),
+        growth,
     )
-    if problem.eta <= 0:
-        raise ValueError(f"eta: expected a number above 0, got {problem.eta}.")
+    if problem.step_size <= 0:
+        raise ValueError(f"step_size: expected a number above 0, got {problem.step_size}.")
     if not 1 <= problem.p <= LARGEST:
         raise ValueError(f"p: expected a number from 1 to 10^300, got {safe_repr(p)}.")
     closed = problem.kind is DirectProcess

@@ -390,7 +390,7 @@ def register(update: _Registered) -> _Registered:
         raise ValueError(f"update: expected a name without an equals sign, got {name!r}.")
     # A class that is defined again, as when a notebook cell is run twice, replaces itself.
     old = type(UPDATES.get(name, instance))
-    places = [(found.__module__, found.__qualname__) for found in (old, kind)]
+    places = [(each.__module__, each.__qualname__) for each in (old, kind)]
     if old is not kind and (places[0] != places[1] or old.__module__ == __name__):
         raise ValueError(f"update: the name {name!r} is taken by {'.'.join(places[0])}.")
     if old.__module__ == __name__ and instance != UPDATES.get(name, instance):
@@ -430,7 +430,7 @@ class NaturalPolicyGradient(_Softmax):
     :math:`\mathrm{diag}(\pi) - \pi\pi^\top`, equals the values up to a common shift, which does not
     change a softmax policy. The new policy is proportional to :math:`\pi(a)\,e^{w q(a)}`. The
     values are shifted so that the largest is 0, which leaves the parameter of the best action
-    unchanged. All this is about a table: with parameters that states share, the natural gradient is
+    unchanged. These statements hold for tables. If states share parameters, the natural gradient is
     a least-squares fit, and the shift matters if the step is pulled back through a network.
     """
 
@@ -482,9 +482,9 @@ class MaskedCrossEntropy(CrossEntropy):
         """Return the new parameters."""
         mask = unchecked_greedy_mask(q, self.ties, rng)
         lowered = below_average(theta, q) & ~mask
-        # A row without a greedy action is not changed; its softmax must be defined all the same.
-        kept = mask | lowered | ~mask.any(axis=-1, keepdims=True)
-        pi = unchecked_softmax(np.where(kept, theta, -np.inf))
+        # A row without a greedy action is not changed, but its softmax must be defined.
+        moved = mask | lowered | ~mask.any(axis=-1, keepdims=True)
+        pi = unchecked_softmax(np.where(moved, theta, -np.inf))
         missing = np.where(mask, 0.0, pi).sum(axis=-1, keepdims=True)
         direction = np.where(mask, missing, np.where(lowered, -pi, 0.0))
         return np.asarray(theta + weight * self._moving(mask, direction))
@@ -542,14 +542,14 @@ def name_of(update: Update) -> str:
 
 def _imported(place: str) -> Update:
     """Import, register and return the update at ``module:NAME``."""
-    found = import_object("update", place)
-    if found is None:
+    value = import_object("update", place)
+    if value is None:
         name = place.partition(":")[2]
         raise ValueError(f"update: {place!r} cannot be imported: the module has no {name!r}.")
-    if not (isinstance(found, Update) or (isinstance(found, type) and issubclass(found, Update))):
-        raise ValueError(f"update: {place!r} is neither an Update nor a class of them: {found!r}.")
+    if not (isinstance(value, Update) or (isinstance(value, type) and issubclass(value, Update))):
+        raise ValueError(f"update: {place!r} is neither an Update nor a class of them: {value!r}.")
     with naming_place("update", place, "cannot be registered"):
-        registered = register(found)
+        registered = register(value)
     return UPDATES[registered.name]
 
 

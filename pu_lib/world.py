@@ -1,10 +1,10 @@
 """Worlds: processes in the forms in which the page *Build a world* reads and writes them.
 
-The text after ``#`` in the page's address is ``name=value&...``. For a process it says::
+The text after ``#`` in the page's address is ``name=value&...``. An example::
 
     world=1&graph=3*2&move=1_2*0.5,0*0.5_2_2__&pay=1*0.8&start=0&end=2&discount=0.9
 
-that is, 3 states and 2 actions; the next states of each state-action pair in order, with their
+It describes 3 states and 2 actions; the next states of each state-action pair in order, with their
 probabilities if they are not 1; rewards at the numbers ``s * n_actions + a``; the first state, with
 its probability if it is not 1; and the terminal states. ``pu_lib/explorers/world.js`` reads it.
 """
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from pu_lib.mdp import FiniteMDP
 
-# What the page computes (world.js), and an address that all browsers accept.
+# Limits of the page (world.js), and the length of an address that all browsers accept.
 _MOST_STATES = 150
 _MOST_ACTIONS = 8
 _MOST_DISCOUNT = 0.999999
@@ -31,7 +31,7 @@ _MOST_CHARACTERS = 60_000
 
 
 def to_text(process: FiniteMDP) -> str:
-    """Return the text of a process after ``#``; raise a `ValueError` if the page refuses it."""
+    """Return the text of a process after ``#``; raise a `ValueError` if the page rejects it."""
     n_states, n_actions = process.n_states, process.n_actions
     if n_states > _MOST_STATES or not 2 <= n_actions <= _MOST_ACTIONS:
         raise ValueError(
@@ -67,10 +67,10 @@ def to_text(process: FiniteMDP) -> str:
 
 def _pairs(chances: NDArray[np.float64]) -> str:
     """Return the places of the non-zero probabilities, each with its value if that is not 1."""
-    found: Iterable[int] = np.flatnonzero(chances)
+    places: Iterable[int] = np.flatnonzero(chances)
     return ",".join(
         str(place) if chances[place] == 1.0 else f"{place}*{_number(chances[place])}"
-        for place in found
+        for place in places
     )
 
 
@@ -92,10 +92,10 @@ def read_json(path: str | PathLike[str]) -> dict[str, Any] | None:
             return None
     text = Path(path).read_text(encoding="utf-8")
     try:
-        found = json.loads(text, parse_constant=_refuse)
+        arrays = json.loads(text, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("its lists are nested too deeply") from None
-    return {name: _array(name, value) for name, value in found.items()}
+    return {name: _array(name, value) for name, value in arrays.items()}
 
 
 def _refuse(constant: str) -> None:

@@ -87,10 +87,10 @@ class ReferenceDirective(SphinxDirective):
     def selected_names(self, module: ModuleType) -> list[str]:
         """Return the names in the body, or by default all that `pu_lib` does not export."""
         everything = public_names(module)
-        given = " ".join(self.content).split()
-        if unknown := sorted(set(given) - set(everything)):
+        names = " ".join(self.content).split()
+        if unknown := sorted(set(names) - set(everything)):
             raise self.error(f"{module.__name__} has no public {', '.join(unknown)}.")
-        return given or [
+        return names or [
             name for name in everything if name not in pu_lib.__all__ or home_of(name) is not module
         ]
 
@@ -218,7 +218,7 @@ def titles_to_rubrics(
 
 
 def omit_enum_signature(
-    app: Sphinx, what: str, name: str, thing: Any, *given: Any
+    app: Sphinx, what: str, name: str, thing: Any, *signature: Any
 ) -> tuple[str, str] | None:
     """Omit the signature of an enumeration; no code calls it."""
     return ("", "") if inspect.isclass(thing) and issubclass(thing, Enum) else None
@@ -271,12 +271,12 @@ BLOCK = re.compile(
 """A code block in an HTML page."""
 
 
-def link_blocks(document: str, folder: str, *given: Any, **options: Any) -> None:
+def link_blocks(document: str, folder: str, *arguments: Any, **options: Any) -> None:
     """Link the names in a page's code blocks; parsing the whole page would take seconds."""
     path = Path(folder) / f"{document}.html"
     page = path.read_text("utf-8")
     path.write_text("\n".join(BLOCK.findall(page)), "utf-8")
-    block.link_html(document, folder, *given, **options)
+    block.link_html(document, folder, *arguments, **options)
     linked = BLOCK.findall(path.read_text("utf-8"))[::-1]
     path.write_text(BLOCK.sub(lambda _: linked.pop(), page), "utf-8")
 

@@ -395,7 +395,7 @@ def offer_narrow_pictures(
 
     places = {name: path for path, (_, name) in app.env.images.items()}
 
-    def both(match: re.Match[str]) -> str:
+    def with_narrow(match: re.Match[str]) -> str:
         path = Path(app.srcdir) / places.get(f"{match[2]}.png", "")
         if not path.is_file() or unpack(path.read_bytes())[1] is None:
             return match[0]
@@ -403,7 +403,7 @@ def offer_narrow_pictures(
         return f"<picture>{narrow}{match[0]}</picture>"
 
     if "body" in context:
-        context["body"] = PICTURE.sub(both, context["body"])
+        context["body"] = PICTURE.sub(with_narrow, context["body"])
 
 
 def unpack_pictures(app: Sphinx, exception: Exception | None) -> None:

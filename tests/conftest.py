@@ -192,8 +192,8 @@ const plain = (_, x) => (x === Infinity ? "Infinity" : x);
 for await (const cases of createInterface({ input: process.stdin })) {
   paths.clear();
   try {
-    const found = JSON.parse(cases).map(([name, ...given]) => live[name](...given));
-    console.log(JSON.stringify({ found }, plain));
+    const results = JSON.parse(cases).map(([name, ...values]) => live[name](...values));
+    console.log(JSON.stringify({ results }, plain));
   } catch (error) {
     console.log(JSON.stringify({ error: error.stack }));
   }
@@ -281,7 +281,7 @@ def live(
             pytest.fail("Node has stopped: see its output above")
         result = json.loads(answer)
         assert "error" not in result, result["error"]
-        return list(result["found"])
+        return list(result["results"])
 
     yield call
     process.communicate()

@@ -29,7 +29,7 @@ from pu_lib.chapters.guide.quantities import kept
 from pu_lib.claims import select, sentence_of
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
-from pu_lib.experiments.options import PRESETS
+from pu_lib.experiments.options import OPTIONS
 
 ARM = "aarch64-linux-gnu"
 CROSS, EMULATOR = f"{ARM}-gcc", "qemu-aarch64"
@@ -53,15 +53,15 @@ def draw(w0, w1, w2, w3, n):
 def compiled_functions():
     """Return the engine's functions as numba compiles them for callers in C."""
     real, word = types.float64, types.uint64
-    given = {
+    functions = {
         "exponential": (exponential.py_func, real(real)),
         "logarithm": (logarithm.py_func, real(real)),
         "draw": (draw, real(word, word, word, word, types.int64)),
     }
-    found = {}
-    for name, (function, signature) in given.items():
-        found[name] = numba.cfunc(signature, error_model="numpy", _nrt=False)(function)
-    return found
+    callbacks = {}
+    for name, (function, signature) in functions.items():
+        callbacks[name] = numba.cfunc(signature, error_model="numpy", _nrt=False)(function)
+    return callbacks
 
 
 def inputs():
@@ -73,7 +73,7 @@ def inputs():
 
 def run_here(words, x):
     """Return the engine's results on this processor."""
-    function = {name: found.ctypes for name, found in compiled_functions().items()}
+    function = {name: callback.ctypes for name, callback in compiled_functions().items()}
     w = [int(word) for word in words]
     draws = [function["draw"](*w, n) for n in range(500)]
     return np.array(
@@ -110,16 +110,16 @@ def build(folder, arguments):
     return program
 
 
-def emulate(program, *given):
-    blob = b"".join(np.asarray(part).tobytes() for part in given)
+def emulate(program, *arrays):
+    blob = b"".join(np.asarray(part).tobytes() for part in arrays)
     done = subprocess.run([EMULATOR, str(program)], input=blob, capture_output=True, check=True)
     return done.stdout
 
 
 @emulated
 def test_arithmetic_has_the_same_bits_on_arm(tmp_path):
-    found = run_on_arm(tmp_path)
-    assert_array_equal(found.view(np.uint64), run_here(*inputs()).view(np.uint64))
+    numbers = run_on_arm(tmp_path)
+    assert_array_equal(numbers.view(np.uint64), run_here(*inputs()).view(np.uint64))
 
 
 @emulated
@@ -133,19 +133,19 @@ def test_fused_multiply_add_is_detected(tmp_path):
     def fusing(code):
         return re.sub(r"= f(mul|add|sub) ", r"= f\1 contract ", code)
 
-    found, expected = run_on_arm(tmp_path, fusing), run_here(*inputs())
-    assert (found[:, 1] != expected[:, 1]).mean() > 0.01
-    assert_array_equal(found[:, 2], expected[:, 2])
+    fused, expected = run_on_arm(tmp_path, fusing), run_here(*inputs())
+    assert (fused[:, 1] != expected[:, 1]).mean() > 0.01
+    assert_array_equal(fused[:, 2], expected[:, 2])
 
 
 # Whole runs, by the C reference
 
 
-def c_program(problem, memory, given):
+def c_program(problem, memory, arguments):
     """Return a program that calls the C reference, and the arrays it reads."""
     arrays = [a for o in (problem, memory) for a in vars(o).values() if isinstance(a, np.ndarray)]
     lines, names, read = [], [], []
-    for i, argument in enumerate(given):
+    for i, argument in enumerate(arguments):
         names.append(f"a{i}")
         if isinstance(argument, ctypes.c_void_p):
             array = next(a for a in arrays if a.ctypes.data == argument.value)
@@ -173,9 +173,9 @@ def test_whole_run_has_the_same_bits_on_arm(domain, update, tmp_path):
     steps, seeds = 3000, seed_state(3, domain, 0)
     problem = bench.out_of_reach(bench.processes()[domain][1])
     memory, expected = RunBuffers(), RunBuffers()
-    eta, scheme = c_reference.ETA, c_reference.SCHEME
-    simulate(problem, update, eta, scheme, seeds, max_steps=steps, memory=expected)
-    memory.prepare(problem, update, PRESETS["paper"], steps)
+    step_size, scheme = c_reference.ETA, c_reference.SCHEME
+    simulate(problem, update, step_size, scheme, seeds, max_steps=steps, memory=expected)
+    memory.prepare(problem, update, OPTIONS["paper"], steps)
     memory.seeds = seeds
     source, arrays = c_program(
         problem, memory, c_reference.arguments(problem, memory, seeds, steps)

@@ -41,9 +41,9 @@ def test_integers_of_any_size_become_floats():
 
 
 def test_float_arrays_are_copied_only_on_request():
-    given = np.zeros(2)
-    assert as_float_array("x", given) is given
-    assert not np.shares_memory(as_float_array("x", given, copy=True), given)
+    zeros = np.zeros(2)
+    assert as_float_array("x", zeros) is zeros
+    assert not np.shares_memory(as_float_array("x", zeros, copy=True), zeros)
 
 
 class Tracked:
@@ -126,10 +126,10 @@ def test_as_int_does_not_overflow():
 
 
 def test_as_bool_array_rejects_numbers():
-    given = np.array([True, False])
-    read = as_bool_array("terminal", given, (2,))
+    flags = np.array([True, False])
+    read = as_bool_array("terminal", flags, (2,))
     assert read.tolist() == [True, False]
-    assert not np.shares_memory(read, given)
+    assert not np.shares_memory(read, flags)
     masked = [np.ma.array(True, mask=True), False]
     for value in ([0, 1], [True], ["yes", "no"], np.ma.masked_array([True, False]), masked):
         with pytest.raises(ValueError, match="terminal: expected booleans"):

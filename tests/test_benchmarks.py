@@ -31,8 +31,8 @@ def test_table_row_matches_hand_solution():
 def test_c_run_with_other_parameters_raises(monkeypatch):
     original = c_reference.arguments
 
-    def with_double_step_size(*given):
-        changed = original(*given)
+    def with_double_step_size(*inputs):
+        changed = original(*inputs)
         changed[5] = type(changed[5])(2.0)
         return changed
 

@@ -64,9 +64,11 @@ def listed() -> list[str]:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_stripped(notebook: Path) -> None:
-    kept = [c for c in cells(notebook, "code") if c.outputs or c.execution_count is not None]
+    executed = [c for c in cells(notebook, "code") if c.outputs or c.execution_count is not None]
     mend = f"jupyter nbconvert --clear-output --inplace book/{notebook.name}"
-    assert not kept, f"{notebook.name} keeps the outputs of {len(kept)} cells; strip it: {mend}"
+    assert not executed, (
+        f"{notebook.name} keeps the outputs of {len(executed)} cells; strip it: {mend}"
+    )
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
@@ -79,8 +81,8 @@ def test_notebooks_are_valid_and_run_anywhere(notebook: Path) -> None:
 
 
 def test_table_of_contents_lists_all_pages() -> None:
-    kept = [path for path in (ROOT / "book").iterdir() if path.suffix in toc.SUFFIXES]
-    assert set(listed()) == {f"book/{path.stem}" for path in kept}, "run tools/toc.py"
+    pages = [path for path in (ROOT / "book").iterdir() if path.suffix in toc.SUFFIXES]
+    assert set(listed()) == {f"book/{path.stem}" for path in pages}, "run tools/toc.py"
 
 
 def test_table_of_contents_is_in_chapter_order() -> None:
@@ -111,8 +113,8 @@ def test_chapter_titles_match_their_notebooks() -> None:
 
 def targets(statement: ast.stmt, kind: type[ast.AST]) -> set[str]:
     """Return the names over which the loops or comprehensions in a statement run."""
-    found = [node.target for node in ast.walk(statement) if isinstance(node, kind)]
-    return {n.id for target in found for n in ast.walk(target) if isinstance(n, ast.Name)}
+    bound = [node.target for node in ast.walk(statement) if isinstance(node, kind)]
+    return {n.id for target in bound for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
@@ -125,7 +127,7 @@ def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
     """
     seen: set[str] = set()  # names assigned in visible cells
     changed: set[str] = set()  # names of `seen` reassigned in a hidden cell since
-    found: set[str] = set()
+    lost: set[str] = set()
     for source, hidden in cells:
         stored, read = set(), set()
         for statement in ast.parse(source).body:
@@ -136,10 +138,10 @@ def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
         if hidden:
             changed |= stored & seen
         else:
-            found |= read & changed
+            lost |= read & changed
             seen |= stored
             changed -= stored
-    return found
+    return lost
 
 
 def test_overwritten_finds_names_changed_by_hidden_cells() -> None:
@@ -151,8 +153,8 @@ def test_overwritten_finds_names_changed_by_hidden_cells() -> None:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_hidden_cells_change_no_variable_that_visible_cells_read(notebook: Path) -> None:
-    kept = [
+    sources = [
         (cell.source, bool({"remove-cell", "remove-input"} & set(cell.metadata.get("tags", ()))))
         for cell in cells(notebook, "code")
     ]
-    assert overwritten(kept) == set()
+    assert overwritten(sources) == set()

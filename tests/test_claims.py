@@ -40,6 +40,7 @@ from pu_lib.claims import (
 )
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.render import badge
+from pu_lib.updates import label_of
 
 ROOT = Path(__file__).parent.parent
 TABLE_1 = {f"tab:analysis/{update}/{column}" for update in PRINTED for column in COLUMNS}
@@ -62,13 +63,13 @@ def test_corrected_and_false_claims_have_error_severity_and_correction(
     chapter: str,
 ) -> None:
     claims = [claim for claim in ledger() if claim.chapter == chapter]
-    given = {
+    fields = {
         claim.id: (bool(claim.wrong), claim.severity is not None, bool(claim.correction))
         for claim in claims
         if claim.scope is not Scope.EXPERIMENT
     }
-    expected = {c.id: (not_as_printed(c),) * 3 for c in claims if c.id in given}
-    assert given == expected, "(wrong, severity, correction)"
+    expected = {c.id: (not_as_printed(c),) * 3 for c in claims if c.id in fields}
+    assert fields == expected, "(wrong, severity, correction)"
 
 
 @pytest.mark.parametrize("chapter", chapters())
@@ -77,9 +78,31 @@ def test_checks_have_wrong_variants(chapter: str) -> None:
     assert [claim.id for claim in claims if not check_of(claim).wrong] == []
 
 
+def test_claims_of_the_book_say_so() -> None:
+    """Their numbers end with "(this book)", or cite another paper by its year."""
+    numbers = {claim.id: claim.number for claim in ledger() if claim.scope is Scope.BOOK}
+    unmarked = {
+        name: number
+        for name, number in numbers.items()
+        if not re.search(r"\(this book\)$|\b(?:19|20)\d\d\b", number)
+    }
+    assert unmarked == {}
+
+
+def test_statements_of_table_1_assert_their_entries() -> None:
+    """A sentence on what is printed would be true whatever the measurement finds."""
+    for update, entries in PRINTED.items():
+        for column, entry in zip(COLUMNS, entries, strict=True):
+            (claim,) = select([f"tab:analysis/{update}/{column}"])
+            assert claim.statement.startswith(
+                ("The gap of " if entry == "O(1/t)" else "") + label_of(update)
+            )
+            assert entry == "O(1/t)" or claim.statement.endswith(f" (Table 1: {entry}).")
+
+
 def test_claims_of_the_book_hold_or_are_open() -> None:
-    own = {claim.id: claim.status for claim in ledger() if claim.scope is Scope.BOOK}
-    assert set(own.values()) <= {Status.HOLDS, Status.CONSISTENT, Status.OPEN}, own
+    statuses = {claim.id: claim.status for claim in ledger() if claim.scope is Scope.BOOK}
+    assert set(statuses.values()) <= {Status.HOLDS, Status.CONSISTENT, Status.OPEN}, statuses
 
 
 def test_limits_of_other_papers_are_consistent_with_finite_runs() -> None:
@@ -123,17 +146,17 @@ def test_confirm_displays_findings_as_data() -> None:
     assert [row["id"] for row in shown[FINDINGS]] == names
     assert [row["differences"] for row in shown[FINDINGS]] == [[], []]
     assert json.loads(json.dumps(shown)) == shown
-    both = confirm(*names)._repr_html_()
-    assert 'class="verdicts"' in both
-    assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in both
+    markup = confirm(*names)._repr_html_()
+    assert 'class="verdicts"' in markup
+    assert "</code> in <code>pu_lib/chapters/monotonicity/checks.py</code>" in markup
 
 
 def test_stale_sentence_differs_from_the_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = judge("thm:unlearn/i/pg-sm")
     assert judged.differences == []
-    kept = json.loads(json.dumps(judged.record()))
-    kept["figures"]["steps"] = "12"
-    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {judged.claim.id: kept})
+    row = json.loads(json.dumps(judged.record()))
+    row["figures"]["steps"] = "12"
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {judged.claim.id: row})
     [figures] = judged.differences
     assert figures.startswith("recorded figures {")
 
@@ -172,12 +195,12 @@ def test_check_reproduces_its_record(claim: Claim) -> None:
     """Status, margin, instances and every tally; the sentence with its figures."""
     # A chapter that was executed for the same sources has run the check already. This test comes
     # after the long one above, when all chapters have been executed.
-    found = findings_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
-    if found is None:
+    finding = findings_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
+    if finding is None:
         judged = judge(claim)
-        found = {"differences": judged.differences, "sentence": judged.sentence}
-    assert found["differences"] == [], f"run `python -m pu_lib claims --record {claim.id}`"
-    assert found["sentence"] == sentence_of(claim)
+        finding = {"differences": judged.differences, "sentence": judged.sentence}
+    assert finding["differences"] == [], f"run `python -m pu_lib claims --record {claim.id}`"
+    assert finding["sentence"] == sentence_of(claim)
 
 
 def bounded(compare: Recorder, steps: int = 3, most: int = 5) -> None:
@@ -247,13 +270,13 @@ def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch)
         check = Check("x", swept, arguments=arguments)
         return Judgement(CLAIM, check, check.run())
 
-    kept = json.loads(json.dumps(judged("1/10", 0.3, 1).record()))
-    assert kept["inputs"] == {
+    row = json.loads(json.dumps(judged("1/10", 0.3, 1).record()))
+    assert row["inputs"] == {
         "step size": [0.1, 0.3, 1],
         "draw": ["50 values", 0, 49],
         "schedule": ["constant"],
     }
-    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": kept})
+    monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": row})
     assert judged("1/10", 0.1 + 0.2, 1).differences == []
     sizes = "recorded inputs step size = [0.1, 0.3, 1], but tried"
     assert f"{sizes} [0.1, 1]" in judged("1/10", 1).differences
@@ -263,7 +286,7 @@ def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "identifiers"),
     [
         ("thm:domino/ii", ["thm:domino/ii"]),
         ("Theorem 6(ii)", ["thm:domino/ii"]),
@@ -275,8 +298,8 @@ def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch)
         ("Lemma 13", ["lem:XXn<"]),
     ],
 )
-def test_select_finds_claims_by_identifier_or_number(name: str, found: list[str]) -> None:
-    assert [claim.id for claim in select([name])] == found
+def test_select_finds_claims_by_identifier_or_number(name: str, identifiers: list[str]) -> None:
+    assert [claim.id for claim in select([name])] == identifiers
 
 
 def test_statement_selects_all_its_parts() -> None:
@@ -381,16 +404,16 @@ def test_claims_can_be_judged_in_several_threads():
         "thm:unlearn/i/pg-es",
     ]
 
-    def found(name):
+    def outcome(name):
         judged = judge(name)
         wrong = {variant: result.status for variant, result in judge_wrong(name).items()}
         return judged.record(), wrong
 
-    alone = [found(name) for name in names]
+    alone = [outcome(name) for name in names]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # threads take turns more often than usual
     try:
         with ThreadPoolExecutor(5) as pool:
-            assert list(pool.map(found, 3 * names)) == 3 * alone
+            assert list(pool.map(outcome, 3 * names)) == 3 * alone
     finally:
         sys.setswitchinterval(before)

@@ -111,7 +111,7 @@ def test_missing_arguments_are_listed(
 
 
 @pytest.mark.parametrize(
-    ("command", "given"),
+    ("command", "arguments"),
     [
         ("collect data --out there", ("data", "there", "", 0.0)),
         ("collect data --out there --command c --seconds 2.5", ("data", "there", "c", 2.5)),
@@ -119,13 +119,13 @@ def test_missing_arguments_are_listed(
 )
 def test_collect_prints_its_summary(
     command: str,
-    given: tuple[Any, ...],
+    arguments: tuple[Any, ...],
     record_calls: RecordCalls,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     calls = record_calls("pu_lib.experiments.collect.collect", "Two of three runs.")
     assert main(command.split()) == 0
-    assert calls == [(given, {})]
+    assert calls == [(arguments, {})]
     assert capsys.readouterr().out == "Two of three runs.\n"
 
 
@@ -133,7 +133,7 @@ def test_module_exits_with_the_code_of_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--step-size=0", "--n=3"])
-    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of what is there already
+    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of an imported module
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("pu_lib", run_name="__main__")
     assert ended.value.code == 2
@@ -158,14 +158,14 @@ CHOSEN = {
 }
 OPTIONS = [
     "--scheme=NoExplo", "--step-size", "0.5", "2", "--runs=3", "--max-steps=40", "--target=0.25",
-    "--preset=paper cut=0", "--seed=6", "--workers=1", "--update", "di", "ce",
+    "--options=paper cut=0", "--seed=6", "--workers=1", "--update", "di", "ce",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "given"), [([], DEFAULTS), (OPTIONS, CHOSEN)])
+@pytest.mark.parametrize(("options", "passed"), [([], DEFAULTS), (OPTIONS, CHOSEN)])
 def test_race_passes_defaults_and_options(
     options: list[str],
-    given: dict[str, Any],
+    passed: dict[str, Any],
     record_calls: RecordCalls,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -175,7 +175,7 @@ def test_race_passes_defaults_and_options(
     calls, drawn = record_calls("pu_lib.experiments.race.race", "who won"), tmp_path / "drawn.svg"
     record_calls("pu_lib.drawing.race.draw_race", figure)
     assert main(["race", "chain", *options, "--figure", str(drawn)]) == 0
-    assert calls == [(("chain",), given)]
+    assert calls == [(("chain",), passed)]
     ((file,), how) = saved[0]
     assert how == {"format": "svg", "dpi": 2 * DPI}
     assert file.closed
@@ -197,7 +197,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
     ("options", "sweeping", "grid"),
     [
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
-        (["--target=0.5", "--preset=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
+        (["--target=0.5", "--options=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
     ],
 )
@@ -318,8 +318,8 @@ def test_claims_are_recorded_only_with_record(
     assert calls == []
     assert main(["claims", "--record"]) == 0
     (((judgements,), _),) = calls
-    assert [type(found) for found in judgements] == [Judgement, Judgement]
-    assert [found.claim.id for found in judgements] == ["first", "last"]
+    assert [type(judgement) for judgement in judgements] == [Judgement, Judgement]
+    assert [judgement.claim.id for judgement in judgements] == ["first", "last"]
 
 
 def test_check_that_accepts_a_wrong_variant_is_not_recorded(
@@ -375,8 +375,8 @@ def test_claims_are_listed_without_running_them(
 def test_escort_options_are_rejected_for_other_updates(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [*command.split(), "--update", "pg-sm", "--step-size", "1", "--p", "3"]
-    assert main(given) == 2
+    arguments = [*command.split(), "--update", "pg-sm", "--step-size", "1", "--p", "3"]
+    assert main(arguments) == 2
     assert "--p: only pg-es has it, not pg-sm" in capsys.readouterr().err
 
 

@@ -65,12 +65,12 @@ def refuse(self):
     raise PermissionError(13, "Permission denied")
 
 caching._CacheLocator.ensure_cache_path = refuse  # as on a read-only disk without a home
-with warnings.catch_warnings(record=True) as found:
+with warnings.catch_warnings(record=True) as warned:
     exec(program)
-assert {str(each.message) for each in found} == {
+assert {str(each.message) for each in warned} == {
     "The compiled code of pu_lib cannot be kept on disk, so every session compiles it again. "
     "To keep it, set NUMBA_CACHE_DIR to a folder that you may write to."
-}, found
+}, warned
 """
 
 
@@ -92,7 +92,7 @@ def test_concurrent_processes_do_not_mix_cached_code(
         files._cache_path, files._index_path = str(tmp_path), str(tmp_path / files._index_name)
     late: list[tuple[str, str]] = []
     with monkeypatch.context() as held:
-        held.setattr(first, "_save_data", lambda *given: late.append(given))
+        held.setattr(first, "_save_data", lambda *arguments: late.append(arguments))
         held.setattr(second, "_load_index", dict)  # it has read the index before the first wrote it
         first.save("one", "the code of one")
         second.save("two", "the code of two")

@@ -366,8 +366,8 @@ def test_redefined_domain_replaces_the_old_one():
         return register_domain(Domain("arm", arm))
 
     setting = {
-        "experiment": "test", "scheme": "NoExplo", "update": "mce", "eta": 1.0, "n_states": 1,
-        "n_actions": 2, "beta": 0.0, "preset": "paper", "max_steps": 10, "target": 0.5, "seed": 0,
+        "experiment": "test", "scheme": "NoExplo", "update": "mce", "step_size": 1.0, "n_states": 1,
+        "n_actions": 2, "beta": 0.0, "options": "paper", "max_steps": 10, "target": 0.5, "seed": 0,
     }  # fmt: skip
     try:
         for reward in (1.0, 5.0):
@@ -431,7 +431,9 @@ def test_error_names_the_argument(call, sentence):
 def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch):
     """No goal is reachable within such a short horizon."""
     made, garnet = [], domains._garnet
-    monkeypatch.setattr(domains, "_garnet", lambda *given: made.append(given) or garnet(*given))
+    monkeypatch.setattr(
+        domains, "_garnet", lambda *arguments: made.append(arguments) or garnet(*arguments)
+    )
     try:
         random_mdp(0, 4, 2, horizon=1e-9, if_none=if_none)
     except ValueError:

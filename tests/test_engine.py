@@ -21,7 +21,7 @@ from pu_lib.engine import arithmetic, exact, loop, rows, values
 from pu_lib.experiments import jekyll_hyde as jh
 from pu_lib.experiments import problem as problems
 from pu_lib.experiments import reference
-from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule, Scheme
+from pu_lib.experiments.options import OPTIONS, SCHEMES, Schedule, Scheme
 from pu_lib.kernels import KERNELS, pg_es
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES
@@ -33,9 +33,9 @@ is_due = rows._is_due
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Replace each compiled function by its Python source."""
     for module in (arithmetic, exact, loop, rows, values, problems):
-        for name, found in list(vars(module).items()):
-            if hasattr(found, "py_func"):
-                monkeypatch.setattr(module, name, found.py_func)
+        for name, value in list(vars(module).items()):
+            if hasattr(value, "py_func"):
+                monkeypatch.setattr(module, name, value.py_func)
     each = arithmetic.exponential
     monkeypatch.setattr(arithmetic, "_bits", lambda x: np.float64(x).view(np.int64))
     monkeypatch.setattr(arithmetic, "_float", lambda n: float(np.int64(n).view(np.float64)))
@@ -51,12 +51,12 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_uniform_matches_the_test_vector_of_xoshiro():
     """First words from the state (1, 2, 3, 4), as in the authors' own test vector."""
-    stream, found = tuple(np.uint64(n) for n in (1, 2, 3, 4)), []
+    stream, words = tuple(np.uint64(n) for n in (1, 2, 3, 4)), []
     for _ in range(4):
         u, stream = arithmetic.uniform(stream)
-        found.append(u * 2**53)
+        words.append(u * 2**53)
     expected = [41943041, 58720359, 3588806011781223, 3591011842654386]
-    assert found == [word >> 11 for word in expected]
+    assert words == [word >> 11 for word in expected]
 
 
 def test_table_of_powers_of_two_is_accurate():
@@ -66,9 +66,9 @@ def test_table_of_powers_of_two_is_accurate():
 
 def test_exponential_and_logarithm_match_the_reference():
     for x in (0.0, -1e-9, -0.3, -math.log(2.0), -17.0, -700.5, -708.0, -800.0):
-        found = arithmetic.exponential(x)
-        assert found == reference.exponential(x)
-        assert found == pytest.approx(math.exp(max(x, -708.0)), rel=2e-15)
+        exponential = arithmetic.exponential(x)
+        assert exponential == reference.exponential(x)
+        assert exponential == pytest.approx(math.exp(max(x, -708.0)), rel=2e-15)
     for n in (1, 2, 3, 10, 724, 10**6):
         assert arithmetic.logarithm(float(n)) == pytest.approx(math.log(n), rel=1e-15)
 
@@ -76,8 +76,8 @@ def test_exponential_and_logarithm_match_the_reference():
 def test_vectorized_exponentials_match_the_reference():
     """Only this function is compiled here: it consists of processor instructions."""
     xs = (0.0, -0.3, -17.0, -800.0)
-    found = compiling.compiled_in_memory(lambda xs: arithmetic._exponentials(xs))(xs)
-    assert found == tuple(map(reference.exponential, xs))
+    exponentials = compiling.compiled_in_memory(lambda xs: arithmetic._exponentials(xs))(xs)
+    assert exponentials == tuple(map(reference.exponential, xs))
 
 
 # Rows
@@ -159,10 +159,10 @@ def test_solve_returns_the_solution_of_linear_equations():
     rng = np.random.default_rng(0)
     for n in (1, 2, 5):
         matrix = np.eye(n) - 0.9 * rng.dirichlet(np.ones(n), size=n)
-        right, kept = rng.normal(size=n), matrix.copy()
+        right, original = rng.normal(size=n), matrix.copy()
         v = right.copy()
         values.solve(matrix, v)
-        assert_allclose(kept @ v, right, atol=1e-13)
+        assert_allclose(original @ v, right, atol=1e-13)
     matrix, v = (
         np.array([[2.0, 1.0], [2.0, 3.0]]),
         np.array([3.0, 5.0]),
@@ -199,10 +199,10 @@ def test_performance_agrees_with_the_process(name):
         J = mdp.performance(policy)
         for threshold, expected in ((J - 1e-9, True), (J + 1e-9, False)):
             v = rng.random(mdp.n_states) * (problem.terminal == 0)
-            found = values.reaches_threshold(
+            reached = values.reaches_threshold(
                 policy, v, problem.process, actions, successors, threshold
             )
-            assert found == expected
+            assert reached == expected
 
 
 def test_value_sweeps_decide_only_if_the_target_is_outside_their_bounds(monkeypatch):
@@ -248,10 +248,10 @@ def uncompiled(monkeypatch):
     monkeypatch.setattr(loop, "run_cached", loop.run)
 
 
-PAPER = PRESETS["paper"]
+PAPER = OPTIONS["paper"]
 OPTIONS = {
     "paper": PAPER,
-    "predecessor": replace(PRESETS["predecessor"], max_episodes=40),
+    "predecessor": replace(OPTIONS["predecessor"], max_episodes=40),
     "model": replace(PAPER, replay="model"),
     "cut": replace(PAPER, cut=7, ties="random"),
     "leave": replace(PAPER, cut=0, ties="leave", hyde_start=2.0, hyde_clip=3.0),
@@ -294,7 +294,7 @@ def test_mixture_with_hydes_policy_must_reach_the_threshold(
     memory, half = jh.RunBuffers(), Schedule(0.5, 0.0)
     monkeypatch.setattr(loop, "performance", lambda pi, *_: 1.0 if pi is memory.pi else 0.0)
     problem = replace(problems.make_problem(domains.chain(4), 0.5, "first"), threshold=threshold)
-    options = replace(PRESETS["predecessor"], max_episodes=5)
+    options = replace(OPTIONS["predecessor"], max_episodes=5)
     seeds = jh.seed_state(1, "chain", 0)
     ended = jh.simulate(
         problem, "pg-sm", 1.0, Scheme("half", half, half), seeds, options, 100, memory
@@ -322,12 +322,12 @@ def test_model_draws_successors_in_proportion_to_counts(monkeypatch):
     ("explores", "log_bonus", "bonus"), [(True, False, 0.5), (True, True, 0.0), (False, False, 0.0)]
 )
 def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
-    visits, kept, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
+    visits, stored, seen = np.full(3, 3), np.zeros(3), np.zeros(6)
     rules = SimpleNamespace(log_bonus=log_bonus, model=True)
     details = rows.static_flag(True)
-    loop._count(1, 3, explores, visits, kept, seen, rules, details)
+    loop._count(1, 3, explores, visits, stored, seen, rules, details)
     assert visits.tolist() == [3, 4, 3]
-    assert kept.tolist() == [0.0, bonus, 0.0]
+    assert stored.tolist() == [0.0, bonus, 0.0]
     assert seen.tolist() == [0, 0, 0, 1, 0, 0]
 
 

@@ -99,8 +99,8 @@ def collect_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], ob
     sweep("chain", data, updates=["di"], step_sizes=[1.0], runs=1, max_steps=100)
     with Database(data) as database:
         table = database.read()
-    found = nullcontext(SimpleNamespace(read=lambda: table))
-    monkeypatch.setattr(collecting, "Database", lambda *_, **__: found)  # SQLite writes files, too
+    stub = nullcontext(SimpleNamespace(read=lambda: table))
+    monkeypatch.setattr(collecting, "Database", lambda *_, **__: stub)  # SQLite writes files, too
     return lambda: collecting.collect(data, path.parent)
 
 
@@ -219,7 +219,7 @@ def test_no_other_code_opens_a_file_for_writing() -> None:
         for folder in ("pu_lib", "tools", "benchmarks")
         for path in ROOT.glob(f"{folder}/**/*.py")
     ]
-    found = {
+    counts = {
         str(path.relative_to(ROOT)): len(WRITES.findall(path.read_text("utf-8"))) for path in files
     }
-    assert {name: count for name, count in found.items() if count} == EXEMPT
+    assert {name: count for name, count in counts.items() if count} == EXEMPT

@@ -147,15 +147,15 @@ def test_insert_formulas_fills_placeholders() -> None:
 
 def printed_formulas() -> dict[str, tuple[Formula, list[str]]]:
     """Return every formula that a claim prints, with the claims that print it."""
-    found: dict[str, tuple[Formula, list[str]]] = {}
+    printed: dict[str, tuple[Formula, list[str]]] = {}
     for chapter in chapters():
         folder = f"pu_lib.chapters.{folder_of(chapter)}"
         text = (resources.files(folder) / "claims.toml").read_text("utf-8")
         for row in tomllib.loads(text).get("claim", ()):
             for name in re.findall(r"<<(\w+)", " ".join(map(str, row.values()))):
                 formula_of_name = vars(import_module(f"{folder}.quantities"))[name]
-                found.setdefault(f"{chapter}: {name}", (formula_of_name, []))[1].append(row["id"])
-    return found
+                printed.setdefault(f"{chapter}: {name}", (formula_of_name, []))[1].append(row["id"])
+    return printed
 
 
 PRINTED = printed_formulas()
@@ -197,5 +197,5 @@ def test_changed_constant_in_theorem_5_is_detected(monkeypatch: pytest.MonkeyPat
     assert right.latex(n="n") == r"3n-4\sqrt{n}+1"
     monkeypatch.setattr(right, "_function", changed._function)
     assert right.latex(n="n") == r"3n-3\sqrt{n}+1"
-    found = [line for claim in claims for line in judge(claim).differences]
-    assert any(r"3n-3\sqrt{n}+1" in line for line in found)
+    differences = [line for claim in claims for line in judge(claim).differences]
+    assert any(r"3n-3\sqrt{n}+1" in line for line in differences)

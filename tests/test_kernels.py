@@ -26,7 +26,7 @@ from pu_lib.engine.arithmetic import exponential, exponentials
 from pu_lib.engine.rows import advance, set_policy, static_kernel, static_policy
 from pu_lib.exact import ball
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
-from pu_lib.experiments.options import PRESETS, PROGRAM
+from pu_lib.experiments.options import OPTIONS, PROGRAM
 from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
 from pu_lib.experiments.reference import exponential as reference_exponential
 from pu_lib.experiments.sweep import compiled_updates
@@ -231,9 +231,9 @@ PAIRS = [
 ]
 
 
-def assert_agrees(found, state: State) -> None:
+def assert_agrees(new, state: State) -> None:
     size = max(1.0, state.weight * float(np.ptp(state.q)), float(np.abs(state.theta).max()))
-    assert_allclose(np.array(found, dtype=float), state.new, rtol=1e-11, atol=2e-14 * size)
+    assert_allclose(np.array(new, dtype=float), state.new, rtol=1e-11, atol=2e-14 * size)
 
 
 @pytest.mark.parametrize("n_actions", SIZES)
@@ -353,11 +353,11 @@ def test_c_run_has_the_same_bits_as_the_compiled_run(update, domain, tmp_path):
     _, problem = bench.processes()[domain]
     problem = bench.out_of_reach(problem)
     seeds, memory = seed_state(3, domain, 0), RunBuffers()
-    eta, scheme = c_reference.ETA, c_reference.SCHEME
-    simulate(problem, update, eta, scheme, seeds, max_steps=20_000, memory=memory)
+    step_size, scheme = c_reference.ETA, c_reference.SCHEME
+    simulate(problem, update, step_size, scheme, seeds, max_steps=20_000, memory=memory)
     # greedy updates are compiled with and without a branch on the greedy action
-    both = as_update(update).kernel in kernels.GREEDY
-    for flags in c_reference.FLAGS[-2:] if both else c_reference.FLAGS[-1:]:
+    is_greedy = as_update(update).kernel in kernels.GREEDY
+    for flags in c_reference.FLAGS[-2:] if is_greedy else c_reference.FLAGS[-1:]:
         run = c_reference.build(problem, update, tmp_path, flags)
         in_c = c_reference.simulate(run, problem, update, seeds, 20_000)
         for name in ("theta", "exponent", "pi", "running", "q", "hyde", "visits", "buffer"):
@@ -367,7 +367,7 @@ def test_c_run_has_the_same_bits_as_the_compiled_run(update, domain, tmp_path):
 def test_custom_update_runs_in_the_compiled_and_the_plain_loop():
     mdp, problem = bench.processes()["chain"]
     seeds, memory = seed_state(0, "own", 0), RunBuffers()
-    arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 400)
+    arguments = (1.0, c_reference.SCHEME, seeds, OPTIONS["paper"], 400)
     ours = simulate(bench.out_of_reach(problem), Double(), *arguments, memory)
     plain = run_reference(mdp, math.inf, Double(), *arguments)
     assert (ours.steps, ours.episodes) == (plain.steps, plain.episodes)
@@ -403,7 +403,7 @@ class Nonsense(Double):
 def test_update_without_kernel_runs_only_in_the_plain_loop():
     mdp, problem = bench.processes()["chain"]
     seeds = seed_state(0, "own", 0)
-    arguments = (1.0, c_reference.SCHEME, seeds, PRESETS["paper"], 60)
+    arguments = (1.0, c_reference.SCHEME, seeds, OPTIONS["paper"], 60)
     with pytest.raises(ValueError, match=r"has no kernel.*plain loop"):
         simulate(problem, Without(), *arguments)
     with pytest.raises(ValueError, match="the kernel of does_not_compile does not compile"):
@@ -426,7 +426,7 @@ def test_update_without_kernel_runs_only_in_the_plain_loop():
     ids=["one action at the threshold", "another", "a third", "one exactly there"],
 )
 def test_projection_terminates_at_the_threshold(point):
-    # Rounding could add and remove an action at the threshold for ever; this list
+    # Rounding could add and remove an action at the threshold forever; this list
     # counts how often it is read.
     class Counted(list):
         reads = 0

@@ -167,20 +167,20 @@ def test_missing_subcommand_exits_with_2(capsys):
 
 def test_race_has_a_table_for_notebooks_a_frame_and_a_short_repr():
     updates = ["di", "ce"]
-    found = pu_lib.race("chain n_states=4", step_sizes=[0.1, 1.0], runs=2, updates=updates)
-    names = [entry.update for entry in found]
-    assert repr(found) == f"Race({', '.join(names)}; fastest first)"
-    assert "\n" not in repr(found[0])
-    assert len(repr(found[0])) < 40
-    page = found._repr_html_()
+    ranking = pu_lib.race("chain n_states=4", step_sizes=[0.1, 1.0], runs=2, updates=updates)
+    names = [entry.update for entry in ranking]
+    assert repr(ranking) == f"Race({', '.join(names)}; fastest first)"
+    assert "\n" not in repr(ranking[0])
+    assert len(repr(ranking[0])) < 40
+    page = ranking._repr_html_()
     assert page.count("<tr>") == 3
     assert page.count("too few runs") == 4
-    for note in found.notes:
+    for note in ranking.notes:
         assert f"<p>{note}</p>" in page
-    table = found.to_frame()
+    table = ranking.to_frame()
     assert table["update"].tolist() == [names[0]] * 2 + [names[1]] * 2
-    assert table["eta"].tolist() == [0.1, 1.0] * 2
-    assert table["mean"].min() == found[0].best.mean
+    assert table["step_size"].tolist() == [0.1, 1.0] * 2
+    assert table["mean"].min() == ranking[0].best.mean
     never = pu_lib.race("chain n_states=12", "NoExplo", [1.0], 1, 50, updates=["di"])
     assert '<td colspan="6">no run reached the target</td>' in never._repr_html_()
 
@@ -214,12 +214,12 @@ def test_results_of_a_sweep_with_an_own_update_become_statistics_and_curves(tmp_
     assert (swept.computed, repr(swept)) == (4, "Results(24 runs)")
     table = swept.to_frame()
     assert len(table) == 4
-    row = table.query("update == 'slower' and eta == 10").iloc[0]
-    runs = swept.table.query("update == 'slower' and eta == 10")["steps"]
+    row = table.query("update == 'slower' and step_size == 10").iloc[0]
+    runs = swept.table.query("update == 'slower' and step_size == 10")["steps"]
     assert (row["runs"], row["mean"]) == (6, runs.mean())
     assert (row["median_low"], row["median_high"]) == (runs.min(), runs.max())
     assert row["mean_low"] == -np.inf
-    panel = Panel("chain", "HiOffPol", "eta", "own", 4)
+    panel = Panel("chain", "HiOffPol", "step_size", "own", 4)
     for results in (swept, read_results(tmp_path)):
         curves = results.of(panel)
         assert curves.updates == ("di", "slower")
@@ -261,13 +261,13 @@ def test_progress_is_shown_in_terminals_and_notebooks_only(monkeypatch, tmp_path
 
 
 def test_first_compilation_is_noted_in_terminals(monkeypatch):
-    own = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=slower_step)})
+    users = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=slower_step)})
     function = compiling.code_digest  # any function of the library
     library = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
     for screen, lines in ((io.StringIO(), 0), (Screen(), 1)):
         listener = compiling._RarerCollection()
         monkeypatch.setattr(sys, "stderr", screen)
-        for event in (own, library, library):
+        for event in (users, library, library):
             listener.on_start(event)
             listener.on_end(event)
         assert screen.getvalue().count("Compiling with numba") == lines

@@ -221,7 +221,7 @@ def test_visits_of_sparse_processes_are_computed_when_read(monkeypatch):
     solved = []
     right = processes._sparse_visits
     monkeypatch.setattr(
-        processes, "_sparse_visits", lambda *given: solved.append(0) or right(*given)
+        processes, "_sparse_visits", lambda *arguments: solved.append(0) or right(*arguments)
     )
     evaluation = mdp.evaluate(np.full((n, 2), 0.5))
     run(mdp, "mce", 3, weighting="uniform")
@@ -265,13 +265,13 @@ def arguments():
 
 
 def with_entry(name, index, value):
-    given = arguments()
-    given[name][index] = value
-    return given
+    entries = arguments()
+    entries[name][index] = value
+    return entries
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("changed", "sentence"),
     [
         (with_entry("transitions", (1, 0, 0), 0.7), r"transitions: .*state 1, action 0 sum to 1.2"),
         (
@@ -295,16 +295,16 @@ def with_entry(name, index, value):
         (arguments() | {"transitions": "none"}, "transitions: expected an array of numbers"),
     ],
 )
-def test_constructor_error_names_the_argument(given, sentence):
+def test_constructor_error_names_the_argument(changed, sentence):
     with pytest.raises(ValueError, match=sentence):
-        FiniteMDP(**given)
+        FiniteMDP(**changed)
 
 
 def test_rewards_of_terminal_states_are_rejected():
-    given = arguments() | {"rewards": [[1.0, 1.0], [0.0, 1.0]], "terminal": [False, True]}
-    given["transitions"][1] = 0
+    entries = arguments() | {"rewards": [[1.0, 1.0], [0.0, 1.0]], "terminal": [False, True]}
+    entries["transitions"][1] = 0
     with pytest.raises(ValueError, match=r"terminal state 1 pays \[0\. 1\.\]"):
-        FiniteMDP(**given)
+        FiniteMDP(**entries)
 
 
 @pytest.mark.parametrize(
@@ -406,12 +406,12 @@ def test_load_rejects_other_files(tmp_path):
 
 
 def test_load_rejects_unknown_arrays(tmp_path):
-    given = arguments() | {"discount": np.array([0.9, 0.8])}
-    del given["terminal"]
-    np.savez(tmp_path / "two.npz", **given)
+    entries = arguments() | {"discount": np.array([0.9, 0.8])}
+    del entries["terminal"]
+    np.savez(tmp_path / "two.npz", **entries)
     with pytest.raises(ValueError, match=r"two.npz: discount: expected one number"):
         FiniteMDP.load(tmp_path / "two.npz")
-    np.savez(tmp_path / "words.npz", **(given | {"rewards": np.array([["a", "b"]] * 2)}))
+    np.savez(tmp_path / "words.npz", **(entries | {"rewards": np.array([["a", "b"]] * 2)}))
     with pytest.raises(ValueError, match=r"words.npz: rewards: .*text"):
         FiniteMDP.load(tmp_path / "words.npz")
 
@@ -429,18 +429,18 @@ def test_instances_are_immutable():
 
 
 def test_constructor_copies_its_arguments():
-    given = arguments()
-    mdp = FiniteMDP(**given)
+    entries = arguments()
+    mdp = FiniteMDP(**entries)
     for name in ("transitions", "rewards", "initial"):
-        before = given[name].copy()
-        given[name][...] = 7.0
+        before = entries[name].copy()
+        entries[name][...] = 7.0
         np.testing.assert_array_equal(getattr(mdp, name), before)
 
 
 def test_digest_ignores_the_sign_of_zero():
-    given = arguments()
-    signed = {**given, "rewards": -given["rewards"], "initial": [1.0, -0.0]}
-    assert FiniteMDP(**signed).digest == FiniteMDP(**given).digest
+    entries = arguments()
+    signed = {**entries, "rewards": -entries["rewards"], "initial": [1.0, -0.0]}
+    assert FiniteMDP(**signed).digest == FiniteMDP(**entries).digest
 
 
 def test_digest_depends_on_the_content_only(tmp_path):
@@ -610,10 +610,10 @@ def test_transitions_out_of_terminal_states_are_rejected(last):
 
 def test_rewards_are_accepted_up_to_the_limit():
     for discount, most in ((0.0, 1e150), (0.9, 1e149)):
-        given = arguments() | {"discount": discount}
-        FiniteMDP(**(given | {"rewards": np.full((2, 2), -0.99 * most)}))
+        entries = arguments() | {"discount": discount}
+        FiniteMDP(**(entries | {"rewards": np.full((2, 2), -0.99 * most)}))
         with pytest.raises(ValueError, match="make values beyond"):
-            FiniteMDP(**(given | {"rewards": np.full((2, 2), -1.01 * most)}))
+            FiniteMDP(**(entries | {"rewards": np.full((2, 2), -1.01 * most)}))
 
 
 def test_save_preserves_transition_rewards(tmp_path):
@@ -631,8 +631,8 @@ def test_large_sparse_transitions_are_stored_sparse(n, sparse):
     transitions = np.zeros((n, 2, n))
     transitions[np.arange(n), :, (np.arange(n) + 1) % n] = 1.0
     start = np.eye(n)[0]
-    for given in (transitions, scipy.sparse.csr_array(transitions.reshape(2 * n, n))):
-        mdp = FiniteMDP(given, np.ones((n, 2)), start, 0.5)
+    for moves in (transitions, scipy.sparse.csr_array(transitions.reshape(2 * n, n))):
+        mdp = FiniteMDP(moves, np.ones((n, 2)), start, 0.5)
         assert scipy.sparse.issparse(mdp._matrix) is sparse
     full = FiniteMDP(np.full((n, 1, n), 1 / n), np.ones((n, 1)), start, 0.5)
     assert not scipy.sparse.issparse(full._matrix)
@@ -844,7 +844,7 @@ def test_solutions_do_not_depend_on_the_unit_of_rewards(unit):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("changed", "sentence"),
     [
         (
             {"transitions": np.full((2, 2, 2), np.float32(1 / 3)) + np.float32(1 / 6 + 1e-7)},
@@ -856,9 +856,9 @@ def test_solutions_do_not_depend_on_the_unit_of_rewards(unit):
         ({"transitions": [scipy.sparse.eye_array(2)] * 2}, "scipy.sparse.vstack"),
     ],
 )
-def test_arguments_in_the_form_of_other_libraries_are_rejected_with_advice(given, sentence):
+def test_arguments_in_the_form_of_other_libraries_are_rejected_with_advice(changed, sentence):
     with pytest.raises(ValueError, match=sentence):
-        FiniteMDP(**(arguments() | given))
+        FiniteMDP(**(arguments() | changed))
 
 
 def test_advice_on_a_matrix_of_each_action_is_right():

@@ -68,17 +68,17 @@ def plain(text: str) -> str:
 def numbers(text: str) -> Iterator[Number]:
     """Yield the numbers in a paragraph."""
     written = plain(text)
-    for found in NUMBER.finditer(written):
-        digits, decimals = re.sub(r"\D", "", found["digits"]), (found["decimals"] or ".")[1:]
-        kept = (digits + decimals).lstrip("0")
-        rounded = len(digits) > 3 or written[: found.start()].endswith(("about ", "some "))
+    for match in NUMBER.finditer(written):
+        digits, decimals = re.sub(r"\D", "", match["digits"]), (match["decimals"] or ".")[1:]
+        significant = (digits + decimals).lstrip("0")
+        rounded = len(digits) > 3 or written[: match.start()].endswith(("about ", "some "))
         zeros = len(digits) - len(digits.rstrip("0")) if rounded and not decimals else 0
         yield Number(
-            float(f"{digits}.{decimals or 0}{found['power'] or ''}"),
-            int((found["power"] or "e0")[1:]) - len(decimals) + zeros,
-            bool(found["share"]),
-            len(kept if decimals else kept.rstrip("0")),
-            " ".join(written[max(0, found.start() - 50) : found.end() + 30].split()),
+            float(f"{digits}.{decimals or 0}{match['power'] or ''}"),
+            int((match["power"] or "e0")[1:]) - len(decimals) + zeros,
+            bool(match["share"]),
+            len(significant if decimals else significant.rstrip("0")),
+            " ".join(written[max(0, match.start() - 50) : match.end() + 30].split()),
         )
 
 
@@ -105,18 +105,18 @@ def unexplained(text: str, known: Iterable[float]) -> list[str]:
 
 def computed(*code: ast.AST) -> set[float]:
     """Return the numbers in code, and those in its strings."""
-    found: set[float] = set()
+    values: set[float] = set()
     for node in chain.from_iterable(map(ast.walk, code)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= {float(x) for x in re.findall(r"\d+(?:\.\d+)?", node.value)}
+            values |= {float(x) for x in re.findall(r"\d+(?:\.\d+)?", node.value)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-            found.add(float(node.value))
-    return found
+            values.add(float(node.value))
+    return values
 
 
 def numbers_in_figures(source: str) -> set[float]:
     """Return the numbers in the code of the figures that a page draws: parameters and ranges."""
-    found: set[float] = set()
+    values: set[float] = set()
     for package, name in re.findall(r"from (pu_lib[.\w]*) import (\w+)", source):
         for module in (package, f"{package}.{name}"):
             path = ROOT / f"{module.replace('.', '/')}.py"
@@ -126,8 +126,8 @@ def numbers_in_figures(source: str) -> set[float]:
             ):
                 called = isinstance(part, ast.FunctionDef) and part.name in source
                 if called or isinstance(part, ast.Assign):
-                    found |= computed(part)
-    return found
+                    values |= computed(part)
+    return values
 
 
 @cache
@@ -139,24 +139,24 @@ def claims() -> dict[str, dict[str, str]]:
 @cache
 def measured() -> dict[str, set[float]]:
     """Return the numbers in the record of each claim."""
-    found = {}
+    by_claim = {}
     for name, row in recorded().items():
         worst = [[tally["closest"], tally["at"]] for tally in row["tallies"]]
         text = json.dumps([row["figures"], worst])
-        found[name] = {n.value for n in numbers(text)}
-    return found
+        by_claim[name] = {n.value for n in numbers(text)}
+    return by_claim
 
 
 @cache
 def checks() -> dict[str, set[float]]:
-    """Return the numbers in the code of each check: its arguments and what it compares with."""
-    found = {}
+    """Return the numbers in the code of each check: its arguments and its body."""
+    by_claim = {}
     for path in CHAPTERS.glob("*/checks*.py"):
         for part in ast.parse(path.read_text("utf-8")).body:
-            for given in getattr(part, "decorator_list", []):
-                if isinstance(given, ast.Call) and ast.unparse(given.func) == "check":
-                    found[ast.literal_eval(given.args[0])] = computed(part.args, *part.body)
-    return found
+            for decorator in getattr(part, "decorator_list", []):
+                if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "check":
+                    by_claim[ast.literal_eval(decorator.args[0])] = computed(part.args, *part.body)
+    return by_claim
 
 
 def numbers_of_claim(name: str) -> set[float]:
@@ -208,12 +208,12 @@ def one_line(text: str) -> str:
 
 def listed(place: str, text: str) -> set[float]:
     """Return the numbers in a paragraph of a page or a claim that come from elsewhere."""
-    given: set[float] = set()
+    values: set[float] = set()
     for entry in LISTED:
         words = entry.get("paragraph", entry.get("text"))
         if entry["at"] == place and one_line(words) in one_line(text):
-            given |= {n.value for n in numbers(text if "paragraph" in entry else words)}
-    return given
+            values |= {n.value for n in numbers(text if "paragraph" in entry else words)}
+    return values
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

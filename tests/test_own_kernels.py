@@ -75,8 +75,8 @@ def calls_compiled(theta, pi, q, best, weight, n_actions):
 def made(step, base=NaturalPolicyGradient, **changes):
     """Return an update like `base` with another kernel."""
     hooks = {name: getattr(base, name) for name in ("to_policy", "to_parameters", "advance")}
-    own = {"name": "own", "kernel": property(lambda self: step), **hooks, **changes}
-    return type("Own", (base,), own)()
+    members = {"name": "own", "kernel": property(lambda self: step), **hooks, **changes}
+    return type("Own", (base,), members)()
 
 
 def process(n_actions):
@@ -162,8 +162,8 @@ def test_slips_in_rare_cases_are_found_for_every_number_of_actions(update, sente
 def test_kernels_of_the_library_pass_for_every_number_of_actions(name, n_actions):
     update = as_update(name)
     hooks = {name: getattr(type(update), name) for name in ("to_policy", "to_parameters")}
-    own = {"kernel": property(lambda self: update.kernel), **hooks}
-    require_kernel(type("Own", (type(update),), own)(**update.options), n_actions)
+    members = {"kernel": property(lambda self: update.kernel), **hooks}
+    require_kernel(type("Own", (type(update),), members)(**update.options), n_actions)
 
 
 def test_kernel_that_writes_beyond_the_last_state_is_noticed_after_the_run(monkeypatch):

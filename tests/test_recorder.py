@@ -25,7 +25,7 @@ def test_tally_counts_comparisons_failures_and_equalities() -> None:
 
     (tally,) = run(steps_grow).tallies
     assert (tally.comparisons, tally.failures, tally.attained) == (4, 1, 1)
-    assert [(kept.instance["n"], kept.slack) for kept in tally.worst] == [
+    assert [(each.instance["n"], each.slack) for each in tally.worst] == [
         (4, -4.0),
         (3, 0.0),
         (1, 2.0),
@@ -119,7 +119,7 @@ def test_estimate_is_undecided_if_its_interval_contains_the_bound() -> None:
 
     ratio, share = run(measured).tallies
     assert (ratio.failures, ratio.undecided, ratio.comparisons) == (1, 1, 3)
-    assert [kept.value for kept in ratio.worst] == [0, 2, 3]
+    assert [each.value for each in ratio.worst] == [0, 2, 3]
     assert (share.failures, share.undecided, share.compared) == (0, 1, "share < the bound")
     assert [format_tally(tally_row(tally))[1] for tally in (ratio, share)] == [
         "1 of 3 fail, 1 of 3 undecided",
@@ -242,7 +242,7 @@ def test_only_the_worst_comparisons_are_stored() -> None:
 
     (tally,) = run(many).tallies
     assert tally.comparisons == 20
-    assert [kept.instance["n"] for kept in tally.worst] == [7, 6, 8, 5, 9, 4]
+    assert [each.instance["n"] for each in tally.worst] == [7, 6, 8, 5, 9, 4]
 
 
 def test_one_function_serves_several_claims() -> None:

@@ -23,7 +23,7 @@ EXCEPTIONS: dict[str, str] = {}
 
 
 def build(folder: Path, executed: Path | None) -> dict[str, bytes]:
-    """Build two chapters in a folder of their own, executing what is not kept; return the files."""
+    """Build two chapters in a separate folder, executing uncached ones; return the files."""
     folder.mkdir()
     for name in PARTS:
         source = ROOT / name

@@ -14,25 +14,25 @@ PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 def programs() -> list[tuple[Path, str, str]]:
     """Return the programs in the solutions of all notebooks, with the labels of their exercises."""
-    found = []
+    rows = []
     for path in sorted(BOOK.glob("*.ipynb")):
         text_cells = "\n\n".join(
             c.source for c in nbformat.read(path, 4).cells if c.cell_type != "code"
         )
-        found += [
+        rows += [
             (path, label, program)
             for _, label, text in SOLUTION.findall(text_cells)
             for program in PROGRAM.findall(text)
         ]
-    return found
+    return rows
 
 
 def imports(path: Path) -> str:
     """Return the import statements of a notebook."""
     code = [ast.parse(c.source) for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
     statements = [node for tree in code for node in tree.body]
-    kept = [node for node in statements if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return "\n".join(map(ast.unparse, kept))
+    imported = [node for node in statements if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return "\n".join(map(ast.unparse, imported))
 
 
 FOUND = programs()

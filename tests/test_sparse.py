@@ -113,18 +113,18 @@ def test_values_and_visits_agree_with_lapack(seed):
         policy = rng.dirichlet(np.full(rewards.shape[1], 0.3), size=len(rewards))
         chain, paid = np.einsum("sa,sax->sx", policy, transitions), (policy * rewards).sum(axis=1)
         initial, system = rng.dirichlet(np.ones(len(paid))), np.eye(len(paid)) - discount * chain
-        found = sparse.evaluate(scipy.sparse.csr_array(chain), paid, discount)
+        solution = sparse.evaluate(scipy.sparse.csr_array(chain), paid, discount)
         v, unit = np.linalg.solve(system, paid), 1e-14 / (1.0 - discount)
-        assert_allclose(found.x, v, rtol=0, atol=unit * np.abs(v).max())
-        assert found.roundings <= 8.0
+        assert_allclose(solution.x, v, rtol=0, atol=unit * np.abs(v).max())
+        assert solution.roundings <= 8.0
         assert (
-            excess(scipy.sparse.csr_array(chain), paid, discount, found.x) <= 12.0
+            excess(scipy.sparse.csr_array(chain), paid, discount, solution.x) <= 12.0
         )  # in another order of sums
-        found = sparse.visits(scipy.sparse.csr_array(chain), initial, discount)
+        solution = sparse.visits(scipy.sparse.csr_array(chain), initial, discount)
         d = np.linalg.solve(system.T, initial)
-        assert np.abs(found.x - d).sum() <= unit * d.sum()
-        assert found.roundings <= 8.0
-        assert (found.x >= 0.0).all()
+        assert np.abs(solution.x - d).sum() <= unit * d.sum()
+        assert solution.roundings <= 8.0
+        assert (solution.x >= 0.0).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -132,13 +132,13 @@ def test_optimal_values_agree_with_lapack_within_their_bounds(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):
         transitions, rewards, discount = random_process(rng)
-        found = sparse.optimal(flat(transitions), rewards, discount)
-        bounds = sparse.bounds(flat(transitions), rewards, discount, found)
+        optimum = sparse.optimal(flat(transitions), rewards, discount)
+        bounds = sparse.bounds(flat(transitions), rewards, discount, optimum)
         v = policy_iteration(transitions, rewards, discount)
         unit = 1e-14 / (1.0 - discount) * np.abs(v).max()
-        assert found.converged
+        assert optimum.converged
         assert bounds.per_state
-        assert_allclose(found.v, v, rtol=0, atol=unit)
+        assert_allclose(optimum.v, v, rtol=0, atol=unit)
         assert (bounds.error <= unit).all()
 
 
@@ -148,15 +148,15 @@ def test_errors_against_exact_fractions_are_within_the_bounds(seed):
     transitions, rewards, discount = random_process(rng, dyadic=True)
     transitions, rewards = transitions[:12, :, :12], rewards[:12]  # rows may sum to less than 1
     n, n_actions = rewards.shape
-    found = sparse.optimal(flat(transitions), rewards, discount)
-    bounds = sparse.bounds(flat(transitions), rewards, discount, found)
+    optimum = sparse.optimal(flat(transitions), rewards, discount)
+    bounds = sparse.bounds(flat(transitions), rewards, discount, optimum)
     states = np.arange(n)
-    chain = transitions[states, found.actions]
+    chain = transitions[states, optimum.actions]
     system = [
         [Fraction(int(s == x)) - Fraction(discount) * Fraction(chain[s, x]) for x in states]
         for s in states
     ]
-    exact = solved_exactly(system, rewards[states, found.actions])
+    exact = solved_exactly(system, rewards[states, optimum.actions])
     ahead = [
         [
             sum(Fraction(p) * v for p, v in zip(transitions[s, a], exact, strict=True))
@@ -170,7 +170,7 @@ def test_errors_against_exact_fractions_are_within_the_bounds(seed):
         for s in states
     ]
     assert max(gains) == 0  # the policy is optimal, exactly
-    errors = np.array([float(abs(Fraction(v) - x)) for v, x in zip(found.v, exact, strict=True)])
+    errors = np.array([float(abs(Fraction(v) - x)) for v, x in zip(optimum.v, exact, strict=True)])
     assert (errors <= bounds.error).all()
 
 
@@ -180,12 +180,12 @@ def test_errors_against_exact_fractions_are_within_the_bounds(seed):
 @pytest.mark.parametrize(("n", "discount"), [(499, 0.9), (500, 0.9), (2500, 0.9), (2500, 0.99)])
 def test_every_state_of_a_corridor_has_an_accurate_value(n, discount):
     matrix, rewards = corridor(n)
-    found = sparse.optimal(matrix, rewards, discount)
+    optimum = sparse.optimal(matrix, rewards, discount)
     v = iterated(matrix, rewards, discount, 12_000)
     assert v[0] < 1e-3 * v.max()
-    assert_allclose(found.v, v, rtol=1e-12)
-    assert (found.actions[:-1] == 1).all()
-    bounds = sparse.bounds(matrix, rewards, discount, found)
+    assert_allclose(optimum.v, v, rtol=1e-12)
+    assert (optimum.actions[:-1] == 1).all()
+    bounds = sparse.bounds(matrix, rewards, discount, optimum)
     assert bounds.per_state
     assert (bounds.error <= 1e-10 * v).all()
     assert bounds.undecided == 0
@@ -206,10 +206,10 @@ def test_criterion_relative_to_the_largest_value_accepts_incorrect_values():
 
 def test_values_do_not_depend_on_the_numbering_of_states():
     order = np.random.default_rng(0).permutation(600)
-    found = sparse.optimal(*corridor(600, order), 0.95)
+    optimum = sparse.optimal(*corridor(600, order), 0.95)
     v = iterated(*corridor(600), 0.95, 6000)
-    assert_allclose(found.v[order], v, rtol=1e-12)
-    assert (found.actions[order][:-1] == 1).all()
+    assert_allclose(optimum.v[order], v, rtol=1e-12)
+    assert (optimum.actions[order][:-1] == 1).all()
 
 
 def test_large_frozen_lake_has_an_accurate_value_at_every_state():
@@ -226,19 +226,19 @@ def test_large_frozen_lake_has_an_accurate_value_at_every_state():
             data.append(p)
             rewards[s, a] += p * reward
     matrix = scipy.sparse.csr_array((data, (rows, columns)), shape=(10_004, 2501))
-    found = sparse.optimal(matrix, rewards, 0.9)
+    optimum = sparse.optimal(matrix, rewards, 0.9)
     v = iterated(matrix, rewards, 0.9, 6000)
     assert f"{v[0]:.3e}" == "8.826e-19"
-    assert_allclose(found.v, v, rtol=1e-12)
+    assert_allclose(optimum.v, v, rtol=1e-12)
     q = rewards + 0.9 * (matrix @ v).reshape(rewards.shape)
-    assert (q[np.arange(2501), found.actions] >= (1.0 - 1e-12) * v).all()
-    bounds = sparse.bounds(matrix, rewards, 0.9, found)
+    assert (q[np.arange(2501), optimum.actions] >= (1.0 - 1e-12) * v).all()
+    bounds = sparse.bounds(matrix, rewards, 0.9, optimum)
     assert bounds.per_state
     assert (bounds.error <= 1e-11 * v).all()
     ties = (np.sort(q, axis=1)[:, -2] >= (1.0 - 1e-12) * v)[v > 0.0]
     assert 0 < ties.sum() <= bounds.undecided <= (v > 0.0).sum()
     read = from_gymnasium(lake, 0.9).optimal()  # the terminal state is the last there, too
-    assert_array_equal(read.v, found.v)
+    assert_array_equal(read.v, optimum.v)
     assert f"certified up to rounding; {bounds.undecided} states with undecided" in read.message
 
 
@@ -305,22 +305,22 @@ def test_hard_processes_have_no_wrong_action_and_errors_within_the_bounds(case):
     make, discount = HARD[case]
     matrix, rewards = make()
     (n, n_actions), states = rewards.shape, np.arange(len(rewards))
-    found = sparse.optimal(matrix, rewards, discount, max_evaluations=1000)
-    bounds = sparse.bounds(matrix, rewards, discount, found)
-    assert found.converged
+    optimum = sparse.optimal(matrix, rewards, discount, max_evaluations=1000)
+    bounds = sparse.bounds(matrix, rewards, discount, optimum)
+    assert optimum.converged
     assert bounds.per_state
     # The values of the policy by elimination, refined in long doubles.
     transitions = matrix.toarray().reshape(n, n_actions, n)
-    system = np.eye(n) - discount * transitions[states, found.actions]
-    inverse, paid = np.linalg.inv(system), rewards[states, found.actions]
-    chain, long = transitions[states, found.actions].astype(np.longdouble), np.longdouble
+    system = np.eye(n) - discount * transitions[states, optimum.actions]
+    inverse, paid = np.linalg.inv(system), rewards[states, optimum.actions]
+    chain, long = transitions[states, optimum.actions].astype(np.longdouble), np.longdouble
     v = (inverse @ paid).astype(long)
     for _ in range(30):
         v += inverse.astype(long) @ (paid + long(discount) * (chain @ v) - v)
     ahead = transitions.astype(long) @ v
-    terms = np.abs(rewards) + discount * (transitions @ np.abs(found.v))
+    terms = np.abs(rewards) + discount * (transitions @ np.abs(optimum.v))
     assert ((rewards + long(discount) * ahead).max(axis=1) - v <= 1e-15 * terms.max(axis=1)).all()
-    assert (np.abs(found.v - v) <= bounds.error).all()
+    assert (np.abs(optimum.v - v) <= bounds.error).all()
     assert (bounds.error <= 4e-15 / (1.0 - discount) * terms.max(axis=1) + 1e-11 * abs(v)).all()
 
 
@@ -337,9 +337,9 @@ def test_optimal_values_agree_with_quantecon():
     pairs = np.repeat(np.arange(n), n_actions), np.tile(np.arange(n_actions), n)
     theirs = DiscreteDP(rewards.ravel(), scipy.sparse.csr_matrix(matrix), 0.98, *pairs)
     theirs = theirs.solve(method="policy_iteration")
-    found = sparse.optimal(matrix, rewards, 0.98)
-    assert_allclose(found.v, theirs.v, rtol=1e-11)
-    assert_array_equal(found.actions, theirs.sigma)
+    ours = sparse.optimal(matrix, rewards, 0.98)
+    assert_allclose(ours.v, theirs.v, rtol=1e-11)
+    assert_array_equal(ours.actions, theirs.sigma)
 
 
 # Fallbacks, bounds and endings
@@ -351,10 +351,10 @@ def test_other_methods_are_used_if_bicgstab_fails(monkeypatch, largest, method):
     monkeypatch.setattr(sparse, "_LARGEST_FACTORS", largest)
     matrix, rewards = corridor(500)
     chain, v = matrix[np.arange(500) * 2 + 1], iterated(matrix, rewards, 0.9, 6000)
-    found = sparse.evaluate(chain, rewards[:, 1], 0.9)
-    assert method in found.method
-    assert found.roundings <= 8.0
-    assert_allclose(found.x, v, rtol=1e-12)
+    solution = sparse.evaluate(chain, rewards[:, 1], 0.9)
+    assert method in solution.method
+    assert solution.roundings <= 8.0
+    assert_allclose(solution.x, v, rtol=1e-12)
     rng = np.random.default_rng(0)
     transitions, rewards, _ = random_process(rng)
     initial = rng.dirichlet(np.ones(len(rewards)))
@@ -367,8 +367,8 @@ def test_other_methods_are_used_if_bicgstab_fails(monkeypatch, largest, method):
 def test_values_do_not_depend_on_the_initial_values(start):
     matrix, rewards = corridor(500)
     chain = matrix[np.arange(500) * 2 + 1]
-    found = sparse.evaluate(chain, rewards[:, 1], 0.9, np.full(500, start))
-    assert_allclose(found.x, iterated(matrix, rewards, 0.9, 6000), rtol=1e-12)
+    solution = sparse.evaluate(chain, rewards[:, 1], 0.9, np.full(500, start))
+    assert_allclose(solution.x, iterated(matrix, rewards, 0.9, 6000), rtol=1e-12)
 
 
 @pytest.mark.parametrize("error", [1e-9, -1e-9])
@@ -378,8 +378,8 @@ def test_bounds_contain_the_error_of_incorrect_values(error):
     v = right.v.copy()
     v[100] *= 1.0 + error
     q = rewards + 0.9 * (matrix @ v).reshape(rewards.shape)
-    found = sparse.bounds(matrix, rewards, 0.9, right._replace(v=v, q=q))
-    assert (found.error >= np.abs(v - right.v)).all()
+    bounds = sparse.bounds(matrix, rewards, 0.9, right._replace(v=v, q=q))
+    assert (bounds.error >= np.abs(v - right.v)).all()
     assert sparse.bounds(matrix, rewards, 0.9, right).error[100] < 1e-10 * v[100]
 
 
@@ -414,27 +414,27 @@ def test_bounds_are_not_certified_if_values_may_underflow(unit, certified):
 @pytest.mark.parametrize("function", ["evaluate", "visits", "optimal", "bounds"])
 def test_invalid_indices_are_rejected(function):
     matrix, rewards = corridor(60)
-    found = sparse.optimal(matrix, rewards, 0.9)
+    optimum = sparse.optimal(matrix, rewards, 0.9)
     chain = matrix[np.arange(60) * 2]
     chain.indices[3], matrix.indices[3] = 10**6, 10**6
-    given = {
+    arguments = {
         "evaluate": (chain, rewards[:, 0], 0.9),
         "visits": (chain, rewards[:, 0], 0.9),
         "optimal": (matrix, rewards, 0.9),
-        "bounds": (matrix, rewards, 0.9, found),
+        "bounds": (matrix, rewards, 0.9, optimum),
     }
     with pytest.raises(ValueError, match="indices must be < 60"):
-        getattr(sparse, function)(*given[function])
+        getattr(sparse, function)(*arguments[function])
 
 
 def test_bounds_contain_the_error_of_the_values_of_a_suboptimal_policy():
     matrix, rewards = corridor(60)
-    found = sparse.optimal(matrix, rewards, 0.9)
+    optimum = sparse.optimal(matrix, rewards, 0.9)
     left = sparse.evaluate(matrix[np.arange(60) * 2], rewards[:, 0], 0.9).x
     q = rewards + 0.9 * (matrix @ left).reshape(rewards.shape)
-    poor = found._replace(v=left, q=q, actions=np.zeros(60, np.int64))
+    poor = optimum._replace(v=left, q=q, actions=np.zeros(60, np.int64))
     bounds = sparse.bounds(matrix, rewards, 0.9, poor)
-    assert (left + bounds.error >= found.v).all()
+    assert (left + bounds.error >= optimum.v).all()
     assert bounds.undecided > 0
 
 
@@ -443,31 +443,31 @@ def test_action_that_is_slightly_worse_than_the_best_is_undecided():
     shares, loop = [4.720283614954839e-15, 0.9999999999999952, 1.0], ([0, 0, 1], [0, 1, 1])
     matrix = scipy.sparse.csr_array((shares, loop), shape=(4, 2))
     rewards = np.array([[-89579258.46624579, -89579258.4662458], [0.0, 0.0]])
-    found = sparse.optimal(matrix, rewards, 0.3)
+    optimum = sparse.optimal(matrix, rewards, 0.3)
     exact = Fraction(-89579258.46624579) / (
         1 - Fraction(0.3) * Fraction(shares[0])
     )  # the value of action 0
-    assert found.actions[0] == 0
+    assert optimum.actions[0] == 0
     assert exact < -89579258.4662458
-    assert sparse.bounds(matrix, rewards, 0.3, found).undecided == 1
+    assert sparse.bounds(matrix, rewards, 0.3, optimum).undecided == 1
 
 
 def test_equal_actions_are_undecided_but_terminal_states_are_not():
     matrix, rewards = corridor(20)
     twice = scipy.sparse.csr_array(matrix[np.repeat(np.arange(20) * 2 + 1, 2)])
     rewards = np.repeat(rewards[:, 1:], 2, axis=1)
-    found = sparse.optimal(twice, rewards, 0.9)
-    assert found.converged
-    assert sparse.bounds(twice, rewards, 0.9, found).undecided == 19
+    optimum = sparse.optimal(twice, rewards, 0.9)
+    assert optimum.converged
+    assert sparse.bounds(twice, rewards, 0.9, optimum).undecided == 19
 
 
 def test_policy_iteration_alone_finds_the_optimum_and_respects_its_limit(monkeypatch):
     monkeypatch.setattr(sparse, "_SETTLED_AFTER", 0)
     matrix, rewards = corridor(500)
-    found = sparse.optimal(matrix, rewards, 0.9)
-    assert (found.improvements, found.converged) == (0, True)
-    assert found.evaluations > 1
-    assert_allclose(found.v, iterated(matrix, rewards, 0.9, 6000), rtol=1e-12)
+    optimum = sparse.optimal(matrix, rewards, 0.9)
+    assert (optimum.improvements, optimum.converged) == (0, True)
+    assert optimum.evaluations > 1
+    assert_allclose(optimum.v, iterated(matrix, rewards, 0.9, 6000), rtol=1e-12)
     assert not sparse.optimal(matrix, rewards, 0.9, max_evaluations=1).converged
 
 
@@ -476,8 +476,8 @@ def test_residual_of_values_that_are_not_finite_is_infinite(bad):
     matrix, rewards = corridor(5)
     x, out = np.array([1.0, bad, 1.0, 1.0, 1.0]), np.empty(5)
     arrays = matrix.indptr, matrix.indices, matrix.data
-    found = sparse._residual(*arrays, np.arange(5) * 2, rewards[:, 0].copy(), 0.9, x, out)
-    assert found == np.inf
+    residual = sparse._residual(*arrays, np.arange(5) * 2, rewards[:, 0].copy(), 0.9, x, out)
+    assert residual == np.inf
 
 
 def test_compiled_code_is_cached_until_its_source_changes(monkeypatch):

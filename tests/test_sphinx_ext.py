@@ -96,10 +96,10 @@ def test_failed_or_outdated_executions_are_not_stored(
 ) -> None:
     execution = counting_notebook(repository)()
 
-    def failing(notebook: Any, **given: Any) -> SimpleNamespace:
+    def failing(notebook: Any, **options: Any) -> SimpleNamespace:
         return SimpleNamespace(time=1.0, err=ValueError(), exc_string="no")
 
-    def outdated(notebook: Any, **given: Any) -> SimpleNamespace:
+    def outdated(notebook: Any, **options: Any) -> SimpleNamespace:
         (repository / "pu_lib" / "updates.py").write_text("ETA = 3")
         return SimpleNamespace(time=1.0, err=None, exc_string=None)
 
@@ -109,13 +109,13 @@ def test_failed_or_outdated_executions_are_not_stored(
         assert not execution.is_kept
 
 
-@pytest.mark.parametrize(("warnings", "kept"), [(0, True), (2, False)])
-def test_build_with_warnings_is_repeated(tmp_path: Path, warnings: int, kept: bool) -> None:
+@pytest.mark.parametrize(("warnings", "exists"), [(0, True), (2, False)])
+def test_build_with_warnings_is_repeated(tmp_path: Path, warnings: int, exists: bool) -> None:
     pickle = tmp_path / "environment.pickle"
     pickle.write_text("x")
     app = SimpleNamespace(doctreedir=tmp_path, _warncount=warnings)
     pu_book.forget_after_warnings(app, None)
-    assert pickle.exists() is kept
+    assert pickle.exists() is exists
 
 
 CONF = """
@@ -136,10 +136,10 @@ def test_incremental_build_preserves_the_search_entries(tmp_path: Path) -> None:
 
     def entries() -> dict[str, list[Any]]:
         assert sphinx.cmd.build.main(["-q", str(source), str(built)]) == 0
-        found = js_index.loads((built / "searchindex.js").read_text())
+        index = js_index.loads((built / "searchindex.js").read_text())
         return {
-            entry: sorted([found["docnames"][page], *rest] for page, *rest in places)
-            for entry, places in found["indexentries"].items()
+            entry: sorted([index["docnames"][page], *rest] for page, *rest in places)
+            for entry, places in index["indexentries"].items()
         }
 
     write("index", 1)
@@ -209,11 +209,11 @@ def test_identifiers_of_boxes_are_unique(tmp_path: Path) -> None:
     (source / "index.md").write_text(PAGE)
     assert sphinx.cmd.build.main(["-q", str(source), str(built)]) == 0
     page = (built / "index.html").read_text("utf-8")
-    found = Counter(re.findall(r'\sid="([^"]*)"', page))
-    assert {name for name, count in found.items() if count > 1} == set()
-    assert found >= Counter(["thm-a", "thm-b", "ex-a", "ex-b"])
+    identifiers = Counter(re.findall(r'\sid="([^"]*)"', page))
+    assert {name for name, count in identifiers.items() if count > 1} == set()
+    assert identifiers >= Counter(["thm-a", "thm-b", "ex-a", "ex-b"])
     targets = set(re.findall(r'href="#([^"]+)"', page))
-    assert {"thm-a", "thm-b", "ex-a", "ex-b"} <= targets <= found.keys()
+    assert {"thm-a", "thm-b", "ex-a", "ex-b"} <= targets <= identifiers.keys()
 
 
 def published(address: str) -> SimpleNamespace:
@@ -265,14 +265,14 @@ def test_exercises_are_numbered_by_chapter() -> None:
 
 def test_statements_are_listed_by_title_in_chapter_order() -> None:
     titles = {name: SimpleNamespace(astext=name.title) for name in ("domino", "unlearning")}
-    found = {
+    statements = {
         "thm-z": {"docname": "domino", "realtype": "theorem"},
         "thm-x": {"docname": "unlearning", "realtype": "theorem"},
         "lem-y": {"docname": "unlearning", "realtype": "lemma"},
     }
     env = SimpleNamespace(
         titles=titles,
-        proof_list=found,
+        proof_list=statements,
         pu_titles={"thm-x": "X", "thm-z": "Z"},
         toctree_includes={"index": ["unlearning", "domino"]},
     )

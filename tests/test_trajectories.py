@@ -131,7 +131,7 @@ def test_run_without_a_seed_draws_ties():
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         ({"n_steps": -1}, "n_steps: .*-1"),
         ({"step_size": [1.0, 2.0]}, "step_size: .*3"),
@@ -145,9 +145,9 @@ def test_run_without_a_seed_draws_ties():
         ({"theta0": np.zeros((2, 2))}, "theta0: expected shape"),
     ],
 )
-def test_run_error_names_the_argument(given, sentence):
+def test_run_error_names_the_argument(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
-        run(chain(4), UPDATES["ce"], **({"n_steps": 3} | given))
+        run(chain(4), UPDATES["ce"], **({"n_steps": 3} | arguments))
 
 
 def test_mixture_rejects_a_share_above_one():
@@ -169,7 +169,7 @@ def test_follow_rejects_invalid_arguments_at_any_step(q, weight, sentence):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         ({"step_size": lambda t: "0.5"}, "step_size: expected"),
         ({"step_size": lambda t: True}, "step_size: expected"),
@@ -178,9 +178,9 @@ def test_follow_rejects_invalid_arguments_at_any_step(q, weight, sentence):
         ({"weighting": lambda *_: np.ones(3)}, r"weighting: expected one number or 4, .* \(3,\)"),
     ],
 )
-def test_results_of_callables_are_checked(given, sentence):
+def test_results_of_callables_are_checked(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
-        run(chain(4), "ce", 3, **given)
+        run(chain(4), "ce", 3, **arguments)
 
 
 @pytest.mark.parametrize("n_steps", [2, 3])
@@ -296,9 +296,9 @@ def test_deterministic_policies_of_softmax_updates_are_rejected_with_advice():
 def test_policy_as_theta0_is_questioned():
     pi = np.array([[0.97, 0.03], [0.5, 0.5], [0.1, 0.9], [1.0, 0.0]])
     for name in ("ce", "pg-es"):
-        with pytest.warns(UserWarning, match="use policy0") as found:
+        with pytest.warns(UserWarning, match="use policy0") as warned:
             run(chain(4), name, 1, theta0=pi)
-        assert found[0].filename == __file__
+        assert warned[0].filename == __file__
         with pytest.warns(UserWarning, match="use policy0"):
             follow(name, [1.0, 0.0], 0.1, 2, theta0=pi)
     with warnings.catch_warnings():

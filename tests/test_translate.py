@@ -21,7 +21,7 @@ def test_steps_of_the_explorers_are_up_to_date() -> None:
 @pytest.mark.parametrize("name", UPDATES)
 def test_explorers_compute_the_bits_of_the_kernel(live: Callable[..., Any], name: str) -> None:
     """Compare 3000 policies and steps, with tied values in a third of them."""
-    rng, update, given, expected = np.random.default_rng(7), UPDATES[name], [], []
+    rng, update, cases, expected = np.random.default_rng(7), UPDATES[name], [], []
     assert update.kernel is not None
     for i in range(3000):
         n = int(rng.integers(2, 9))
@@ -32,10 +32,10 @@ def test_explorers_compute_the_bits_of_the_kernel(live: Callable[..., Any], name
         weight, pi, new = float(10 ** rng.uniform(-3, 2)), list(theta), list(theta)
         translate.POLICIES[update.parametrization](theta, pi, n)
         update.kernel(new, pi, q, kernels.greedy(q, n), weight, n)
-        given.append([theta, q, weight])
+        cases.append([theta, q, weight])
         expected.append((pi, new))
-    found_policies = live([["policy", name, theta] for theta, _, _ in given])
-    found_steps = live([["step", name, *case] for case in given])
+    found_policies = live([["policy", name, theta] for theta, _, _ in cases])
+    found_steps = live([["step", name, *case] for case in cases])
     assert list(zip(found_policies, found_steps, strict=True)) == expected
 
 
@@ -57,7 +57,7 @@ def test_escort_policy_of_large_parameters_does_not_overflow() -> None:
     assert pi == pytest.approx([0.36, 0.64], rel=1e-15)
 
 
-# What is refused. Each function is a kernel that numba or Python accepts.
+# Functions that cannot be translated. Each is a kernel that numba or Python accepts.
 
 INFINITE, LAST = math.inf, 2**60 + 1
 

@@ -158,9 +158,9 @@ def test_default_weight_is_one():
 
 
 def test_updates_without_a_style_receive_one_of_four_styles(monkeypatch):
-    own = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
-    monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **own})
-    styles = [style_of(name) for name in own]
+    updates = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
+    monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **updates})
+    styles = [style_of(name) for name in updates]
     assert len(set(styles)) == 4  # there are four
     assert styles[4] == styles[0]
     assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # it is not registered
@@ -231,15 +231,15 @@ def test_update_names_and_labels_ignore_case(name):
 
 
 @pytest.mark.parametrize(
-    ("given", "suggestion"),
+    ("name", "suggestion"),
     [("pg-smm", "pg-sm"), ("PGSM", "pg-sm"), ("nppg", "npg"), ("mcce", "mce")],
 )
-def test_unknown_update_suggests_the_nearest_name(given, suggestion):
+def test_unknown_update_suggests_the_nearest_name(name, suggestion):
     for read in (as_update, make_update):
         with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared
-            read(given)
+            read(name)
         assert str(error.value) == (
-            f"update: unknown {given!r}; did you mean {suggestion!r}? "
+            f"update: unknown {name!r}; did you mean {suggestion!r}? "
             f"There are: {', '.join(UPDATES)}."
         )
 
@@ -645,12 +645,14 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
     assert Mixed().kernel is None
     assert Louder().kernel is UPDATES["pg-sm"].kernel
     assert Frozen().kernel is None
-    found = race("chain", step_sizes=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()])
-    assert [(entry.label, entry.finished) for entry in found] == [
+    ranking = race(
+        "chain", step_sizes=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()]
+    )
+    assert [(entry.label, entry.finished) for entry in ranking] == [
         ("louder", True),
         ("frozen", False),
     ]
-    assert found.notes[0].startswith("No run of frozen reached")
+    assert ranking.notes[0].startswith("No run of frozen reached")
 
 
 def test_plain_loop_calls_a_custom_policy():
@@ -734,9 +736,9 @@ def test_advantage_of_many_actions_is_as_accurate_as_that_of_few(ties, scale):
     rng = np.random.default_rng(0)
     q = rng.integers(0, 3, (2, 5000)) / 2 if ties else rng.normal(size=(2, 5000))
     pi = softmax(scale * rng.normal(size=5000))
-    found = advantage(pi, q)
-    assert found.shape == q.shape
-    for row, each in zip(found, q, strict=True):
+    advantages = advantage(pi, q)
+    assert advantages.shape == q.shape
+    for row, each in zip(advantages, q, strict=True):
         for a in [*rng.integers(5000, size=50), pi.argmax(), each.argmax(), each.argmin()]:
             terms = pi * (each[a] - each)
             # two sums of sums of 5000 non-negative terms: at most 10,000 roundings of 1.1e-16

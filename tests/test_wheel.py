@@ -39,11 +39,11 @@ def link(distribution: str, site: Path) -> None:
 
 def closure(requirements: list[str]) -> set[str]:
     """Return the distributions that requirements name and those that these require."""
-    found: set[str] = set()
+    names: set[str] = set()
     for requirement in map(Requirement, requirements):
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            found |= {requirement.name, *closure(metadata.requires(requirement.name) or [])}
-    return found
+            names |= {requirement.name, *closure(metadata.requires(requirement.name) or [])}
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def test_wheel_has_every_file_of_the_package(python: Path) -> None:
     """Protocols, tables of runs and scripts are in the wheel, as the modules are."""
 
     def files(folder: Path) -> set[Path]:
-        found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-        return {path for path in found if "__pycache__" not in path.parts}
+        paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+        return {path for path in paths if "__pycache__" not in path.parts}
 
     (installed,) = python.parents[1].glob("lib/python*/site-packages/pu_lib")
     assert Path("chapters/networks/protocol.toml") in files(ROOT / "pu_lib")

@@ -165,10 +165,10 @@ def exactly(value: float) -> Fraction:
     ValueError
         If there is no such number.
     """
-    found = Fraction(value).limit_denominator(10_000)
-    if abs(float(found) - value) > 1e-13:
+    rational = Fraction(value).limit_denominator(10_000)
+    if abs(float(rational) - value) > 1e-13:
         raise ValueError(f"{value} is not a rational of small denominator.")
-    return found
+    return rational
 
 
 def lemma(name: str, index: int, update: Update) -> str:
@@ -218,8 +218,8 @@ def process() -> str:
         float(Fraction(DISCOUNT)),
         [False, False, True],
     )
-    found = mdp.evaluate([*([float(x) for x in row] for row in policy), [0.5, 0.5]])
-    value, action_values = found.v[:2].tolist(), found.q[:2].tolist()
+    evaluation = mdp.evaluate([*([float(x) for x in row] for row in policy), [0.5, 0.5]])
+    value, action_values = evaluation.v[:2].tolist(), evaluation.q[:2].tolist()
     table = "; ".join("[" + "; ".join(items(row) for row in rows) + "]" for rows in transitions)
     v = f"(row {items([exactly(x) for x in value])})"
     q = [[exactly(x) for x in row] for row in action_values]

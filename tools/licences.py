@@ -35,8 +35,8 @@ def of_distribution(distribution: metadata.Distribution) -> str:
 def python_packages() -> dict[str, str]:
     """Return the licences of the installed Python distributions by name and version."""
     return {
-        f"{found.name} {found.version}": of_distribution(found)
-        for found in metadata.distributions()
+        f"{distribution.name} {distribution.version}": of_distribution(distribution)
+        for distribution in metadata.distributions()
     }
 
 

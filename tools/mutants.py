@@ -3,7 +3,7 @@
 A mutant is the library with one small change in one place. The program draws a sample of all
 mutants by seed. For each mutant it runs the tests and the checks of claims that are nearest to the
 changed definition (see `nearest`). The first failure kills the mutant. A mutant survives if no test
-fails of those that are started within `BUDGET` seconds.
+that starts within `BUDGET` seconds fails.
 
 Each worker has its own copy of the repository in ``_build/mutants``, with the code that numba has
 compiled so far; after ``make test`` little is left to compile. Outcomes are appended to a file
@@ -51,8 +51,8 @@ TABLE = ROOT / "tools" / "mutants.jsonl"
 BUDGET = 45  # seconds of processor time in which tests are started for one mutant
 LIMIT = 3 * BUDGET  # seconds after which the process is ended: the mutant loops or is slow
 FAR = 10  # names between a test and a definition in the same module as the mutated one
-NEAREST = 100  # tests and claims at most that are tried for one mutant
-# Figures are seen by people and by the tests of the built pages.
+NEAREST = 100  # the largest number of tests and claims for one mutant
+# Figures are checked by eye and by the tests of the built pages.
 NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(drawing|explorers)/")
 # These test pages, processors, installed packages or copies of the repository.
 NOT_RUN = re.compile(
@@ -76,7 +76,7 @@ PAIRS = (
     ("floor", "ceil"), ("log", "log1p"), ("exp", "expm1"),
 )  # fmt: skip
 CALLS = dict(PAIRS) | {b: a for a, b in PAIRS}
-# Type hints and decorators are no computations; seeds and plot styles have no right value.
+# Type hints and decorators compute nothing; seeds and plot styles have no correct value.
 SKIPPED_FIELDS = {"annotation", "returns", "decorator_list"}
 SKIPPED_CALLS = {"default_rng", "SeedSequence", "Random", "PlotStyle", "TypeVar"}
 
@@ -275,7 +275,7 @@ def home(module: str, name: str) -> str:
 
 
 def files_of(name: str) -> list[str]:
-    """Return the file of a module of the library; all in a package if the name ends with a dot."""
+    """Return the file of a module, or all files of a package if the name ends with a dot."""
     if not name.startswith("pu_lib"):
         return []
     place = ROOT / name.rstrip(".").replace(".", "/")
@@ -306,7 +306,7 @@ def test_files() -> frozenset[str]:
 
 @cache
 def claims() -> dict[Place, list[str]]:
-    """Return, for each check of claims, the tests that it reproduces its record."""
+    """Return, for each check of claims, the tests of its record."""
     from pu_lib.claims import check_of, ledger
 
     rows: dict[Place, list[str]] = defaultdict(list)
@@ -323,12 +323,13 @@ def nearest(place: Place) -> list[str]:
 
     The distance is the number of names that lead from the test to the definition. Of equal
     distance, tests in a file that is named after the module or its chapter come first. Tests of
-    other definitions in the module are added as far ones, since a registry hides its users.
+    other definitions in the module are added at distance `FAR`, because uses through a registry are
+    not found.
     """
     path = Path(place[0])
-    own = path.parent.name if "chapters" in path.parts else path.stem
+    stem = path.parent.name if "chapters" in path.parts else path.stem
     starts = [(place, 0)]
-    if place not in claims():  # the claims of a check are all that it is for
+    if place not in claims():  # a check is tested only by its claims
         starts += [((place[0], name), FAR) for name in definitions(place[0])]
     steps: dict[Place, int] = {}
     rows = []
@@ -343,7 +344,7 @@ def nearest(place: Place) -> list[str]:
         tests = claims().get(here, [])
         if here[1].startswith("test_") and here[0] in test_files():
             tests = ["::".join(here)]
-        rows += [(distance, own not in here[0], test) for test in tests]
+        rows += [(distance, stem not in here[0], test) for test in tests]
     return [test for *_, test in sorted(rows, key=lambda row: row[:2])[:NEAREST]]
 
 
@@ -388,7 +389,7 @@ def run(
 ) -> tuple[int | None, list[str]]:
     """Run pytest in a copy; return its exit code, None for a timeout, and the tests that failed.
 
-    `timeout` is in seconds of real time. It ends a process that waits for ever.
+    `timeout` is in seconds of real time, so that it also ends a process that waits.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no"]
     paths = os.pathsep.join([str(folder), str(folder / "tools")])
@@ -416,7 +417,7 @@ def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
     source, stat = path.read_bytes(), path.stat()
     variables = {"PYTHONDONTWRITEBYTECODE": "1"}
     if re.match(r"pu_lib/(compiling|engine/|kernels|sparse)", mutant.module):
-        variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # keep that of the original
+        variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # leave the shared cache alone
     options = ["-x", "-p", "mutants", *(f"--deselect={name}" for name in broken)]
     try:
         path.write_bytes(mutant.apply(source))
@@ -429,7 +430,7 @@ def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
 
 
 class Outcomes:
-    """The file of outcomes: a line a mutant, or a line with a test that fails without a mutant."""
+    """The file of outcomes: one line for each mutant, and for each test that fails without one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -444,7 +445,7 @@ class Outcomes:
         return {row["broken"] for row in read_lines(self.path) if "broken" in row}
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the outcomes that are not due to such tests, the latest last."""
+        """Return the outcomes that are not due to broken tests, the latest last."""
         broken = self.broken()
         return [row for row in read_lines(self.path) if row.get("by", "") not in broken]
 
@@ -490,7 +491,7 @@ def try_all(todo: list[Mutant], outcomes: Outcomes, folders: list[Path]) -> None
 
 
 def confirm(outcomes: Outcomes, folders: list[Path]) -> None:
-    """Run the tests that killed mutants without a mutant, and note those that fail even so."""
+    """Run the tests that killed mutants on the unchanged library, and record those that fail."""
     killers = sorted({row["by"] for row in outcomes.rows() if row.get("by")})
     folders = folders[: len(killers)]
     shares = [killers[i :: len(folders)] for i in range(len(folders))]
@@ -555,16 +556,18 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=200, help="number of mutants (default: 200)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--again", action="store_true", help="try survivors again")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     sources = {name: (ROOT / name).read_bytes() for name in modules()}
     possible = [mutant for name, source in sources.items() for mutant in mutants(name, source)]
-    sample = draw(possible, given.seed, given.sample)
+    sample = draw(possible, arguments.seed, arguments.sample)
     # Outcomes are those of one state of the library. Tests may change: see --again.
     digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:12]
     WORK.mkdir(parents=True, exist_ok=True)
     outcomes = Outcomes(WORK / f"{digest}.jsonl")
-    retried = {name for name, end in outcomes.last().items() if given.again and end == "survived"}
-    folders = [copy(WORK / f"copy-{i}") for i in range(given.workers)]
+    retried = {
+        name for name, end in outcomes.last().items() if arguments.again and end == "survived"
+    }
+    folders = [copy(WORK / f"copy-{i}") for i in range(arguments.workers)]
     tests = sorted({test for m in sample for test in nearest((m.module, m.owner))})
     try:
         if run(folders[0], ["--collect-only", *tests])[0] != 0:
@@ -588,9 +591,9 @@ def main() -> int:
     head = {
         "measured": f"release {__version__}, {datetime.date.today()}, "
         f"Python {platform.python_version()} on {platform.machine()}",
-        "sample": f"{len(sample)} mutants, drawn from all with seed {given.seed}, with "
+        "sample": f"{len(sample)} mutants, drawn from all with seed {arguments.seed}, with "
         f"{BUDGET} s of tests for each",
-        "seed": given.seed,
+        "seed": arguments.seed,
     }
     replace_file(TABLE, table(possible, sample, outcomes, head))
     print(TABLE.read_text("utf-8"), end="")

@@ -1,7 +1,7 @@
 """The policy of each parametrization at one state, in the language that tools/translate.py reads.
 
-The explorers compute policies with these functions, so that they have the bits of the compiled
-loop (`pu_lib.engine`), whose exponential reads the bits of a float, which JavaScript cannot do.
+The explorers compute policies with these functions and get the same bits as the compiled loop
+(`pu_lib.engine`). The exponential of the loop reads the bits of a float; JavaScript cannot do this.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it to a float rounds the float to an integer
-LOWEST = -708.0  # the exponential of smaller numbers is taken to be that of this one
+LOWEST = -708.0  # smaller arguments of the exponential are replaced by this one
 PER_STEP = 92.33248261689366  # 64 / ln 2
 STEP_HIGH = 0.010830424695996044  # ln 2 / 64 is the sum of two floats
 STEP_LOW = 2.5310172166650877e-13

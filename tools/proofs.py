@@ -69,23 +69,23 @@ def theorems(folder: Path = PROOFS) -> list[Record]:
 
 def digest(folder: Path = PROOFS) -> str:
     """Return the SHA-256 digest of the sources, their names and the list of theorems."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name in ["theorems.toml", *sorted(sources(folder))]:
-        found.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
-    return found.hexdigest()
+        sha256.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
+    return sha256.hexdigest()
 
 
 def without_comments(text: str) -> str:
     """Return a source without strings and comments. Comments may be nested."""
-    kept, depth = [], 0
+    characters, depth = [], 0
     for token in re.findall(r'\(\*|\*\)|"[^"]*"|.', text, re.DOTALL):
         if token == "(*":
             depth += 1
         elif token == "*)":
             depth = max(0, depth - 1)
         elif depth == 0 and len(token) == 1:
-            kept.append(token)
-    return "".join(kept)
+            characters.append(token)
+    return "".join(characters)
 
 
 def forbidden(text: str) -> list[str]:
@@ -168,7 +168,7 @@ def compile_all(build: Path) -> None:
         print(f"proofs/{name:24} {time.perf_counter() - start:6.1f} s", flush=True)
 
 
-def ask(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
+def query(build: Path, listed: list[Record]) -> list[tuple[str, list[str]]]:
     """Return each theorem's statement, as printed by Rocq, and the axioms it depends on."""
     modules = sorted({Path(entry["file"]).stem for entry in listed})
     lines = [
@@ -205,18 +205,18 @@ def differences(old: Record, new: Record) -> list[str]:
     Statements are compared only if the same version of Rocq printed them, since versions print
     differently. Otherwise the digest of the sources shows whether they are the same.
     """
-    found = [] if old.get("sources") == new["sources"] else ["the hash of the sources"]
+    changed = [] if old.get("sources") == new["sources"] else ["the hash of the sources"]
     known = {(entry["file"], entry["theorem"]): entry for entry in old.get("theorems", [])}
     if known.keys() != {(entry["file"], entry["theorem"]) for entry in new["theorems"]}:
-        found.append("the list of theorems")
+        changed.append("the list of theorems")
     for entry in new["theorems"]:
         before = known.get((entry["file"], entry["theorem"]), entry)
         for key in entry:
             if before.get(key) != entry[key] and not (
                 key == "statement" and old.get("rocq") != new["rocq"]
             ):
-                found.append(f"{key} of {entry['theorem']}")
-    return found
+                changed.append(f"{key} of {entry['theorem']}")
+    return changed
 
 
 def main() -> None:
@@ -236,7 +236,7 @@ def main() -> None:
     build = ROOT / "_build" / "proofs" / version()
     compile_all(build)
     record: Record = {"rocq": version(), "sources": digest(), "theorems": []}
-    for entry, (statement, axioms) in zip(listed, ask(build, listed), strict=True):
+    for entry, (statement, axioms) in zip(listed, query(build, listed), strict=True):
         print(f"\n{entry['name']} ({entry['file']}) rests on")
         print("\n".join(f"    {axiom}" for axiom in axioms) or "    no axiom", flush=True)
         if not_allowed(axioms):

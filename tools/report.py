@@ -84,11 +84,11 @@ def rows(figures: dict[str, Any]) -> list[str]:
     for kind, counts in sorted(figures["fuzz"].items()):
         numbers = (f"{n:,} {name}".replace(",", "\u202f") for name, n in sorted(counts.items()))
         lines.append((f"{kind}: random inputs", ", ".join(numbers), "`make fuzz`"))
-    return [f"| {what} | {number} | {command} |" for what, number, command in lines]
+    return [f"| {quantity} | {number} | {command} |" for quantity, number, command in lines]
 
 
 def mutant_rows(table: list[dict[str, Any]]) -> list[str]:
-    """Return the rows of the table of mutants: a row a part of the library, and the sum."""
+    """Return the rows of the table of mutants: one for each part of the library, and the sum."""
     same = Counter(part_of(row["survivor"]) for row in table if row.get("equivalent"))
     lines, total = [], Counter[str]()
     for row in table:
@@ -120,7 +120,7 @@ def wilson(part: int, whole: int) -> tuple[float, float]:
 
 
 def sampled(table: list[dict[str, Any]]) -> str:
-    """Return the sentences on how the mutants were drawn and how sure the share is."""
+    """Return the sentences on the sample of mutants and on the interval of the share."""
     head = table[0]
     text = f"Measured at {head['measured']}: {head['sample']}."
     if "seed" in head:  # a simple random sample

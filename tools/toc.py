@@ -115,8 +115,8 @@ def _item(file: Path) -> str:
     """Return a list item with the linked title of a notebook and its opening question."""
     opening = "".join(json.loads(file.read_text("utf-8"))["cells"][0]["source"])
     (title,) = re.findall(r"^# (.+)$", opening, re.MULTILINE)
-    asked = re.findall(r"\*\*([^*]+\?)\*\*", opening)
-    question = f". {' '.join(asked[0].split())}" if asked else ""
+    questions = re.findall(r"\*\*([^*]+\?)\*\*", opening)
+    question = f". {' '.join(questions[0].split())}" if questions else ""
     return f"- [{title}](book/{file.name}){question}"
 
 

@@ -37,7 +37,7 @@ _OPERATORS: dict[type, str] = {
 _FUNCTIONS: dict[Any, tuple[str, int]] = {  # with the number of arguments
     max: ("max", 2), min: ("min", 2), abs: ("Math.abs", 1), math.sqrt: ("Math.sqrt", 1),
 }  # fmt: skip
-# The words of JavaScript that are names in Python, and what a made function uses.
+# Reserved words of JavaScript that are names in Python, and names that written functions use.
 _RESERVED = set(re.findall(r"\w+", """
     arguments case catch const debugger default delete do enum eval export extends false function
     implements instanceof interface let new null package private protected public static super
@@ -76,8 +76,8 @@ class _Translation:
         head = f"function {name}({', '.join(arguments)}) {{\n"
         self.text = head + textwrap.indent("\n".join(lines), "  ") + "\n}"
 
-    def error(self, what: ast.AST | str) -> ValueError:
-        words = ast.unparse(what) if isinstance(what, ast.AST) else what
+    def error(self, source: ast.AST | str) -> ValueError:
+        words = ast.unparse(source) if isinstance(source, ast.AST) else source
         return ValueError(f"{self.function.__name__}: cannot translate {words}.")
 
     def block(self, head: str, body: list[ast.stmt]) -> Iterator[str]:
@@ -174,7 +174,7 @@ class _Translation:
         return repr(value) if value >= 0 else f"({value!r})"
 
     def called_object(self, node: ast.expr) -> Any:
-        """Return what Python calls by a name or by a name of a module, or None."""
+        """Return the object that a name, or a name in a module, stands for in Python, or None."""
         known = self.function.__globals__
         match node:
             case ast.Name(name) if name not in self.names:
@@ -184,7 +184,7 @@ class _Translation:
         return None
 
     def callee(self, call: ast.Call, node: ast.expr) -> str:
-        """Return the name of a function in JavaScript, which is noted if it is not a library's."""
+        """Return the name of a called function in JavaScript; add the function to `called`."""
         function = self.called_object(node)
         if isinstance(function, FunctionType):
             self.called[function.__name__] = function
@@ -201,7 +201,7 @@ def javascript(*functions: Callable[..., Any]) -> str:
     Raises
     ------
     ValueError
-        If a function has what the language of kernels does not have, or two have the same name.
+        If a function is not in the language of kernels, or two functions have the same name.
     """
     waiting, done = list(functions), dict[str, tuple[Any, str]]()
     while waiting:

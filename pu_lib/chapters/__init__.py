@@ -1,1 +1,1 @@
-"""One folder a chapter of the book: its claims, quantities, checks and figures."""
+"""One folder for each chapter of the book: its claims, quantities, checks and figures."""

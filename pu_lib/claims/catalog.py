@@ -254,16 +254,16 @@ def select(names: Iterable[str]) -> tuple[Claim, ...]:
         return ledger()
     chosen: dict[str, Claim] = {}
     for name in names:
-        found = [c for c in ledger() if c.id == name or c.id.startswith(f"{name}/")]
-        found = found or [c for c in ledger() if c.chapter == str(name).lower()]
-        found = found or [c for c in ledger() if _is_numbered(c, str(name))]
-        if not found:
+        matches = [c for c in ledger() if c.id == name or c.id.startswith(f"{name}/")]
+        matches = matches or [c for c in ledger() if c.chapter == str(name).lower()]
+        matches = matches or [c for c in ledger() if _is_numbered(c, str(name))]
+        if not matches:
             raise ValueError(
                 f"claim: unknown {safe_repr(name)}{did_you_mean(name, _accepted_names())} Give an "
                 "identifier, the head of one, a chapter or a number of the paper; "
                 "`python -m pu_lib claims --list` lists them all."
             )
-        chosen.update({claim.id: claim for claim in found})
+        chosen.update({claim.id: claim for claim in matches})
     return tuple(chosen.values())
 
 
@@ -278,7 +278,7 @@ def _accepted_names() -> list[str]:
 
 
 def _is_numbered(claim: Claim, number: str) -> bool:
-    """Return whether a claim has the given number, or is a part of the statement with it."""
+    """Return whether a claim has the given number, or belongs to the statement with that number."""
     wanted = rf"{re.escape(number.strip())}(?!\w)"
     return bool(number.strip()) and re.match(wanted, claim.number, re.IGNORECASE) is not None
 
@@ -301,9 +301,9 @@ def _checks(chapter: str) -> dict[str, Check]:
     with naming_the_extra():
         module = import_module(f"pu_lib.chapters.{folder_of(chapter)}.checks")
     several = (many for many in _members(module, tuple).values())
-    found = [*_members(module, Check).values()]
-    found += [one for many in several for one in many if isinstance(one, Check)]
-    checks = {one.claim: one for one in found}
-    if len(checks) < len(found):
+    all_checks = [*_members(module, Check).values()]
+    all_checks += [one for many in several for one in many if isinstance(one, Check)]
+    checks = {one.claim: one for one in all_checks}
+    if len(checks) < len(all_checks):
         raise ValueError(f"{module.__name__}: two checks of one claim.")
     return checks

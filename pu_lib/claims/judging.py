@@ -120,8 +120,8 @@ class Judgement:
 
         The page prints the theorem above the sentence, so that only measured figures are new.
         """
-        own = self.claim.scope is Scope.BOOK and self.finding.status is Status.HOLDS
-        return own and set(placeholders(self.claim.sentence)) <= _COUNTS
+        is_true_theorem = self.claim.scope is Scope.BOOK and self.finding.status is Status.HOLDS
+        return is_true_theorem and set(placeholders(self.claim.sentence)) <= _COUNTS
 
     def _repr_html_(self) -> str:
         return claim_html(self)
@@ -136,30 +136,30 @@ def _differences(judgement: Judgement) -> Iterator[str]:
     if judgement.finding.status != claim.status:
         yield f"recorded {claim.status.value!r}, but found {judgement.finding}"
     try:
-        found = judgement.record()
+        current = judgement.record()
     except ValueError as error:  # a figure of the sentence is missing
         yield str(error)
         return
-    kept = recorded().get(claim.id)
-    if kept is None:
+    stored = recorded().get(claim.id)
+    if stored is None:
         yield "nothing is recorded"
         return
     for name in ("status", "margin", "instances"):
-        if not _alike(found[name], kept[name]):
-            yield f"recorded {name} {kept[name]}, but found {found[name]}"
-    if found["figures"] != kept["figures"]:
-        yield f"recorded figures {kept['figures']}, but found {found['figures']}"
-    for name in sorted(found["inputs"].keys() | kept["inputs"].keys()):
-        before, now = kept["inputs"].get(name), found["inputs"].get(name)
+        if not _alike(current[name], stored[name]):
+            yield f"recorded {name} {stored[name]}, but found {current[name]}"
+    if current["figures"] != stored["figures"]:
+        yield f"recorded figures {stored['figures']}, but found {current['figures']}"
+    for name in sorted(current["inputs"].keys() | stored["inputs"].keys()):
+        before, now = stored["inputs"].get(name), current["inputs"].get(name)
         if not _alike(now, before):
             yield f"recorded inputs {name} = {before}, but tried {now}"
-    old, new = ({_key(t): t for t in row["tallies"]} for row in (kept, found))
-    for compared, printed in sorted(old.keys() ^ new.keys()):
-        where = "not found" if (compared, printed) in old else "not recorded"
+    old_tallies, new_tallies = ({_key(t): t for t in row["tallies"]} for row in (stored, current))
+    for compared, printed in sorted(old_tallies.keys() ^ new_tallies.keys()):
+        where = "not found" if (compared, printed) in old_tallies else "not recorded"
         yield f"the comparison '{compared}'{' as printed' if printed else ''} is {where}"
-    for key in sorted(old.keys() & new.keys()):
+    for key in sorted(old_tallies.keys() & new_tallies.keys()):
         for name in _COUNTED:
-            before, now = old[key][name], new[key][name]
+            before, now = old_tallies[key][name], new_tallies[key][name]
             if not _alike(now, before):
                 yield f"{key[0]}: recorded {name} {before}, but found {now}"
 
@@ -168,15 +168,15 @@ def _key(tally: Mapping[str, Any]) -> tuple[str, bool]:
     return f"{tally['quantity']} {tally['relation']} {tally['limit']}", tally["as printed"]
 
 
-def _alike(found: Any, kept: Any) -> bool:
+def _alike(current: Any, stored: Any) -> bool:
     """Return whether a found value equals a recorded value; floats are compared up to rounding."""
-    if isinstance(found, list) and isinstance(kept, list):
-        return len(found) == len(kept) and all(map(_alike, found, kept))
-    if isinstance(found, int) and isinstance(kept, int):
-        return found == kept
-    if isinstance(found, int | float) and isinstance(kept, int | float):
-        return math.isclose(found, kept, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    return bool(found == kept)
+    if isinstance(current, list) and isinstance(stored, list):
+        return len(current) == len(stored) and all(map(_alike, current, stored))
+    if isinstance(current, int) and isinstance(stored, int):
+        return current == stored
+    if isinstance(current, int | float) and isinstance(stored, int | float):
+        return math.isclose(current, stored, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return bool(current == stored)
 
 
 def _filled(claim: Claim, figures: Mapping[str, str]) -> str:
@@ -225,11 +225,11 @@ def judge(claim: Claim | str) -> Judgement:
 
 def _one(claim: Claim | str) -> Claim:
     """Return the claim with the given name; raise a `ValueError` unless there is exactly one."""
-    found = _chosen(claim)
-    if len(found) > 1:
-        names = ", ".join(known.id for known in found)
+    claims = _chosen(claim)
+    if len(claims) > 1:
+        names = ", ".join(known.id for known in claims)
         raise ValueError(f"claim: {claim!r} stands for several claims; name one of {names}.")
-    return found[0]
+    return claims[0]
 
 
 @dataclass(frozen=True)
@@ -311,8 +311,8 @@ def _chosen(claim: Claim | str) -> tuple[Claim, ...]:
     """Return the claim with the given identifier, or all claims that `select` finds by name."""
     if isinstance(claim, Claim):
         return (claim,)
-    found = select([claim])
-    return tuple(known for known in found if known.id == claim) or found
+    claims = select([claim])
+    return tuple(known for known in claims if known.id == claim) or claims
 
 
 def judge_wrong(claim: Claim | str) -> dict[str, Finding]:
@@ -324,7 +324,7 @@ def judge_wrong(claim: Claim | str) -> dict[str, Finding]:
     claim = _one(claim)
     check, stop = check_of(claim), claim.status is Status.HOLDS
     findings = {wrong: check.run(wrong, stop_at_failure=stop) for wrong in check.wrong}
-    if accepted := [wrong for wrong, found in findings.items() if found.status == claim.status]:
+    if accepted := [wrong for wrong, finding in findings.items() if finding.status == claim.status]:
         raise AssertionError(f"{claim.id}: the check accepts what is wrong: {accepted}.")
     return findings
 
@@ -345,8 +345,8 @@ def record(judgements: Iterable[Judgement]) -> None:
     judged = {judgement.claim: judgement.record() for judgement in judgements}
     rows = {**recorded(), **{claim.id: row for claim, row in judged.items()}}
     for chapter in dict.fromkeys(claim.chapter for claim in judged):
-        kept = [rows[c.id] for c in ledger() if c.chapter == chapter and c.id in rows]
-        replace_file(_record_of(chapter), _as_lines(kept))
+        records = [rows[c.id] for c in ledger() if c.chapter == chapter and c.id in rows]
+        replace_file(_record_of(chapter), _as_lines(records))
     recorded.cache_clear()
 
 

@@ -158,7 +158,7 @@ class Tally:
         self.attained += exact and comparison.slack == 0
         self.sharpness = min(self.sharpness, relative_slack)
         # Of equal slacks the first stays first.
-        insort(self.worst, comparison, key=lambda kept: kept.rank)
+        insort(self.worst, comparison, key=lambda stored: stored.rank)
         del self.worst[KEPT_COMPARISONS:]
 
 
@@ -445,14 +445,14 @@ class Finding:
         limit under ``bound``); the worst values of other quantities under their names; and
         ``instances``, ``comparisons`` and ``margin``.
         """
-        found: dict[str, Any] = {t.quantity: t.worst[0].value for t in self.tallies}
-        found["instances"] = self.instances
+        figures: dict[str, Any] = {t.quantity: t.worst[0].value for t in self.tallies}
+        figures["instances"] = self.instances
         if tally := self.deciding:
             worst = tally.worst[0]
-            found |= {tally.quantity: worst.value, "bound": worst.limit}
-            found |= {"comparisons": tally.comparisons, "margin": worst.slack}
-            found |= {**worst.instance, **worst.note}
-        return found | dict(self.reported)
+            figures |= {tally.quantity: worst.value, "bound": worst.limit}
+            figures |= {"comparisons": tally.comparisons, "margin": worst.slack}
+            figures |= {**worst.instance, **worst.note}
+        return figures | dict(self.reported)
 
     def __str__(self) -> str:
         margin = "" if self.margin is None else f" (margin {self.margin:.4g})"

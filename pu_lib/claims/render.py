@@ -70,8 +70,8 @@ def _outcome(row: Mapping[str, Any]) -> str:
         return "fails" if row["failures"] else "undecided" if row["undecided"] else "holds"
     total = format_value(row["comparisons"])
     counts = ((row["failures"], "fail"), (row["undecided"], "undecided"))
-    told = [f"{format_value(count)} of {total} {outcome}" for count, outcome in counts if count]
-    return ", ".join(told) or f"all {total} hold"
+    parts = [f"{format_value(count)} of {total} {outcome}" for count, outcome in counts if count]
+    return ", ".join(parts) or f"all {total} hold"
 
 
 def _short(value: Any) -> str:
@@ -96,7 +96,7 @@ def _sharpness(row: Mapping[str, Any]) -> str:
         return ""
     if row["attained"]:
         return f"attained in {format_value(row['attained'])} of {format_value(row['comparisons'])}"
-    whole = math.inf if row["relation"] == "≥" else 1  # a limit of 0 is all that is left
+    whole = math.inf if row["relation"] == "≥" else 1  # at 1, even the limit 0 would hold
     sharpness = float(row["sharpness"])
     if sharpness >= whole:
         return ""

@@ -159,7 +159,7 @@ def claim_link(name: str) -> str:
     return f'<a href="{address}"><code>{html.escape(name)}</code></a>{beside}'
 
 
-# What the checks refuse
+# Wrong variants of claims
 
 
 def power_table(chapter: str) -> Html:
@@ -190,11 +190,17 @@ def errata_table() -> Html:
     return html_table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
 
 
+def erratum_anchor(erratum: Erratum) -> str:
+    """Return the identifier of an erratum's row in the table of errata."""
+    return f"erratum-{1 + errata().index(erratum)}"
+
+
 def _place(erratum: Erratum) -> str:
     """Return where an erratum is, its kind, and a link to its chapter."""
     title = html.escape(chapter_title(erratum.chapter))
     return (
-        f"{to_html(erratum.where)}<br><small>{html.escape(erratum.kind)}, "
+        f'<span id="{erratum_anchor(erratum)}">{to_html(erratum.where)}</span><br>'
+        f"<small>{html.escape(erratum.kind)}, "
         f'<a href="{erratum.chapter}.html">{title}</a></small>'
     )
 
@@ -263,11 +269,11 @@ def _how_bad(claim: Claim) -> str:
 def _standing(claim: Claim) -> str:
     """Return a statement as printed, with the failure, the correction and a link to the proof."""
     theorems = " and ".join(map(theorem_link, proofs_of(claim.id)))
-    found = sentence_of(claim)
+    sentence = sentence_of(claim)
     facts = {
         "Printed": to_html(claim.statement),
-        "What fails": to_html(found) if claim.correction else "",
-        "What stands": to_html(claim.correction or found),
+        "What fails": to_html(sentence) if claim.correction else "",
+        "What stands": to_html(claim.correction or sentence),
         "Proved": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>'
         + (f", by machine: {theorems}" if theorems else ""),
     }
@@ -282,8 +288,8 @@ def _by_number(claim: Claim) -> tuple[int, int, str]:
 
 
 def _statement(claims: Sequence[Claim]) -> str:
-    own = [claim for claim in claims if claim.scope is Scope.STATEMENT]
-    parts = "".join(f"<p>{to_html(claim.statement)}</p>{_judgement(claim)}" for claim in own)
+    statements = [claim for claim in claims if claim.scope is Scope.STATEMENT]
+    parts = "".join(f"<p>{to_html(claim.statement)}</p>{_judgement(claim)}" for claim in statements)
     beside = {
         words: [claim for claim in claims if claim.scope is scope]
         for scope, words in SCOPES.items()

@@ -62,12 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.record:
         write_record(judgements)  # before any output, which the reader may close
     print(_as_json(judgements) if arguments.json else _as_table(judgements))
-    found = [(j.claim.id, difference) for j in judgements for difference in j.differences]
-    for name, difference in found:
+    differences = [(j.claim.id, difference) for j in judgements for difference in j.differences]
+    for name, difference in differences:
         print(f"{name}: {difference}", file=sys.stderr)
-    if found:
+    if differences:
         print("`--record ID` keeps what was found, if that is right.", file=sys.stderr)
-    return 1 if found else 0
+    return 1 if differences else 0
 
 
 def _require_sound(judgement: Judgement) -> None:

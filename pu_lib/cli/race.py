@@ -31,9 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "'pg-es factor=drop' is the paper's program)",
     )
     parser.add_argument("--scheme", default="HiOffPol", help="NoExplo, LowOffPol or HiOffPol")
-    parser.add_argument(
-        "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes (default: a grid)"
-    )
+    parser.add_argument("--step-size", nargs="+", type=float, help="step sizes (default: a grid)")
     parser.add_argument(
         "--runs",
         type=int,
@@ -42,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--max-steps", type=int, default=200_000, help="cap of a run")
     parser.add_argument("--target", type=float, help="normalised performance to reach")
-    parser.add_argument("--preset", default="paper", help="paper or predecessor, 'paper cut=0'...")
+    parser.add_argument("--options", default="paper", help="paper or predecessor, 'paper cut=0'...")
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
     parser.add_argument("--figure", default="race.png", metavar="FILE", help="where to draw")
@@ -62,22 +60,22 @@ def _run(arguments: argparse.Namespace) -> int:
     from pu_lib.experiments.options import parse
     from pu_lib.experiments.race import race
 
-    found = race(
+    ranking = race(
         arguments.process,
         scheme=arguments.scheme,
         step_sizes=arguments.step_size,
         runs=arguments.runs,
         max_steps=arguments.max_steps,
         target=arguments.target,
-        options=parse(arguments.preset),
+        options=parse(arguments.options),
         seed=arguments.seed,
         workers=arguments.workers,
         updates=arguments.update,
     )
     try:
         with replacing(figure) as file:
-            draw_race(found).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
+            draw_race(ranking).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)
     finally:
-        print(found)  # also if the figure cannot be written
+        print(ranking)  # also if the figure cannot be written
     print(f"Curves: {figure}")
     return 0

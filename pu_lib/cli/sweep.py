@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _BEYOND = 40  # runs per setting beyond the paper in an adaptive sweep of `paper`
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
-_DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "preset": "paper"}
+_DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "options": "paper"}
 # Options that section 4 fixes and that cannot be given with `paper`.
-_FIXED = ("scheme", "step_size", "max_steps", "target", "preset", *_PARAMETERS)
+_FIXED = ("scheme", "step_size", "max_steps", "target", "options", *_PARAMETERS)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,9 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"policy updates (default: {compiled}; 'pg-es factor=drop' is the paper's program, "
         "pg-es has the exact factor)",
     )
-    parser.add_argument(
-        "--step-size", nargs="+", type=float, metavar="ETA", help="step sizes of the actor"
-    )
+    parser.add_argument("--step-size", nargs="+", type=float, help="step sizes of the actor")
     parser.add_argument("--states", nargs="+", type=int, help="numbers of states")
     parser.add_argument("--actions", nargs="+", type=int, help="numbers of actions")
     parser.add_argument("--beta", nargs="+", type=float, help="what jumping earns on chains")
@@ -65,7 +63,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--max-steps", type=int, help="cap of a run (default: 1000000)")
     parser.add_argument("--target", type=float, help="normalised performance to reach")
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
-    parser.add_argument("--preset", help="paper (default) or predecessor, 'paper cut=0'...")
+    parser.add_argument("--options", help="paper (default) or predecessor, 'paper cut=0'...")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
     parser.add_argument(
         "--known",
@@ -132,7 +130,7 @@ def _known(file: str | None) -> pd.DataFrame | None:
 def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of runs that the arguments specify."""
     from pu_lib.experiments.options import parse
-    from pu_lib.experiments.panels import RATES
+    from pu_lib.experiments.panels import STEP_SIZES
     from pu_lib.experiments.sweep import grid
 
     runs = 20 if arguments.runs is None else arguments.runs
@@ -146,12 +144,12 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
     return grid(
         arguments.domain,
         updates=arguments.update,
-        step_sizes=RATES if arguments.step_size is None else arguments.step_size,
+        step_sizes=STEP_SIZES if arguments.step_size is None else arguments.step_size,
         schemes=arguments.scheme,
         runs=runs,
         max_steps=arguments.max_steps,
         target=arguments.target,
-        options=parse(arguments.preset),
+        options=parse(arguments.options),
         seed=arguments.seed,
         parameters={
             parameter: getattr(arguments, option)
@@ -165,9 +163,9 @@ def _paper_chunks(arguments: argparse.Namespace) -> list[Chunk]:
     """Return the chunks of section 4, restricted to the chosen updates if there are any."""
     from pu_lib.experiments.panels import paper_chunks
 
-    given = [name for name in _FIXED if getattr(arguments, name) is not None]
-    if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    fixed = [name for name in _FIXED if getattr(arguments, name) is not None]
+    if fixed:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
         raise ValueError(f"{options}: section 4 fixes it; leave it out, or name a domain.")
     beyond = _BEYOND if arguments.adaptive else None
     runs = 1000 if arguments.runs is None else arguments.runs

@@ -17,15 +17,15 @@ def add_process(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--step-size",
         required=True,
-        metavar="ETA",
-        help="the step size eta, read exactly: 0.3 or 3/10 is three tenths",
+        help="the step size, read exactly: 0.3 or 3/10 is three tenths",
     )
     parser.add_argument(
         "--schedule",
         default="constant",
         metavar="{constant, inverse-sqrt, geometric:C}",
-        help="weights eta, eta / sqrt(t), or eta C^(t-1) with a number C above 1, as in "
-        "geometric:1.1; t counts all updates (default: constant)",
+        help="weight of update t: the step size, the step size / sqrt(t), or the step size times "
+        "C^(t-1) with a number C above 1, as in geometric:1.1; t counts all updates "
+        "(default: constant)",
     )
     parser.add_argument("--p", help="exponent of the escort update (default: 2)")
     parser.add_argument(
@@ -39,18 +39,18 @@ def step_size(arguments: argparse.Namespace) -> Fraction:
     """Return ``--step-size`` as a fraction; raise a `ValueError` if it is not a positive number."""
     from pu_lib.exact import exact
 
-    eta = exact(arguments.step_size, "--step-size")
-    if eta <= 0:
+    size = exact(arguments.step_size, "--step-size")
+    if size <= 0:
         raise ValueError(f"--step-size: expected a number above 0, got {arguments.step_size}.")
-    return eta
+    return size
 
 
 def escort_options(arguments: argparse.Namespace) -> tuple[str, str]:
     """Return the escort exponent and factor; raise a `ValueError` if given for another update."""
     options = {"--p": arguments.p, "--escort-factor": arguments.escort_factor}
-    given = [option for option, value in options.items() if value is not None]
-    if given and as_update(arguments.update).name != "pg-es":
-        raise ValueError(f"{', '.join(given)}: only pg-es has it, not {arguments.update}.")
+    names = [option for option, value in options.items() if value is not None]
+    if names and as_update(arguments.update).name != "pg-es":
+        raise ValueError(f"{', '.join(names)}: only pg-es has it, not {arguments.update}.")
     return arguments.p or "2", arguments.escort_factor or "keep"
 
 

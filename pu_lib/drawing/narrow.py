@@ -62,8 +62,8 @@ def narrowed(fig: Figure) -> Figure | None:
     for legend in copy.legends:
         _fold(legend, copy, ROOM)
     for ax in panels:
-        if (own := ax.get_legend()) is not None:
-            _fold(own, copy, 0.85 * ROOM)
+        if (axes_legend := ax.get_legend()) is not None:
+            _fold(axes_legend, copy, 0.85 * ROOM)
     if len(panels) < len(copy.axes):  # colour bars need a second pass of the layout
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -129,10 +129,10 @@ def pack(wide: bytes, narrow: bytes) -> bytes:
 
 def unpack(picture: bytes) -> tuple[bytes, bytes | None]:
     """Return the two PNG files that `pack` combined, or the file and None if there is only one."""
-    inside, kept = None, [picture[:_HEAD]]
+    inside, parts = None, [picture[:_HEAD]]
     for name, chunk in _chunks(picture):
         if name == CHUNK:
             inside = chunk[8:-4]
         else:
-            kept.append(chunk)
-    return b"".join(kept), inside
+            parts.append(chunk)
+    return b"".join(parts), inside

@@ -22,22 +22,22 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
     """
     fig, ax = style.figure()
     for entry in entries:
-        rates = sorted(entry.summaries)
-        found = [entry.summaries[eta] for eta in rates]
+        sizes = sorted(entry.summaries)
+        summaries = [entry.summaries[size] for size in sizes]
         ax.plot(
-            rates,
-            [summary.mean for summary in found],
+            sizes,
+            [summary.mean for summary in summaries],
             marker=style_of(entry.update).marker,
             # Hollow markers denote updates with options that differ from the registered ones.
             fillstyle="full" if entry.update in UPDATES else "none",
             **style.line(entry.update) | {"label": entry.label},
         )
-        low = np.array([summary.mean_low for summary in found])
+        low = np.array([summary.mean_low for summary in summaries])
         if np.isfinite(low).all():  # otherwise there are too few runs for an interval
             ax.fill_between(
-                rates,
+                sizes,
                 low,
-                np.array([summary.mean_high for summary in found]),
+                np.array([summary.mean_high for summary in summaries]),
                 color=style_of(entry.update).colour,
                 alpha=0.15,
                 linewidth=0,
@@ -45,7 +45,7 @@ def draw_race(entries: Sequence[RaceEntry]) -> Figure:
     ax.set(
         xscale="log",
         yscale="log",
-        xlabel=r"learning rate $\eta$",
+        xlabel=r"step size $\eta$",
         ylabel="steps to the target (mean, capped)",
     )
     ax.legend()

@@ -25,14 +25,14 @@ def recorded() -> list[dict[str, Any]]:
 
 def sparse_times() -> Html:
     """Return an HTML table of optima here and in QuantEcon, with ratios and peak memory."""
-    told = {(row["states"], row["process"], row["method"]): row for row in recorded()}
+    rows = {(row["states"], row["process"], row["method"]): row for row in recorded()}
     lines = []
-    for (states, process, method), own in told.items():
+    for (states, process, method), optimum in rows.items():
         if method == "optimal":
-            other = told.get((states, process, _QUANTECON))
-            words = [f"{own['seconds']:.2g} s", "", "", f"{own['peak_gb']:.2f} GB"]
+            other = rows.get((states, process, _QUANTECON))
+            words = [f"{optimum['seconds']:.2g} s", "", "", f"{optimum['peak_gb']:.2f} GB"]
             if other:
-                words[1:3] = f"{other['seconds']:.2g} s", f"{own['ratio']:.2f}"
+                words[1:3] = f"{other['seconds']:.2g} s", f"{optimum['ratio']:.2f}"
             lines.append([f"{_NAMES[process]}, {states:,} states", *words])
     head = "process", "pu_lib, to rounding", "QuantEcon, to 1e-6", "ratio", "peak memory of pu_lib"
     cells = "".join(f'<th scope="col">{word}</th>' for word in head)

@@ -109,10 +109,10 @@ def exponential(x: float) -> float:
 
 def vector(builder: Any, entries: Any) -> Any:
     """Generate code that puts numbers of one type in a vector register."""
-    found = ir.VectorType(entries[0].type, len(entries))(ir.Undefined)
+    register = ir.VectorType(entries[0].type, len(entries))(ir.Undefined)
     for k, entry in enumerate(entries):
-        found = builder.insert_element(found, entry, ir.IntType(32)(k))
-    return found
+        register = builder.insert_element(register, entry, ir.IntType(32)(k))
+    return register
 
 
 def _side_by_side(typing: Any, xs: Any) -> Any:
@@ -148,8 +148,8 @@ def _side_by_side(typing: Any, xs: Any) -> Any:
             looked_up.append(builder.load(_llvm.gep_inbounds(builder, table, 0, place)))
         scale = builder.add(vector(builder, looked_up), builder.shl(n, each(46, integers)))
         value = multiply(value, builder.bitcast(scale, floats))
-        found = [builder.extract_element(value, ir.IntType(32)(k)) for k in range(xs.count)]
-        return context.make_tuple(builder, signature.return_type, found)
+        values = [builder.extract_element(value, ir.IntType(32)(k)) for k in range(xs.count)]
+        return context.make_tuple(builder, signature.return_type, values)
 
     return xs(xs), generate
 
@@ -164,8 +164,8 @@ def exponentials(xs: tuple[float, ...]) -> tuple[float, ...]:
     The results have the same bits as those of `exponential`; they are computed in parallel in
     vector registers.
     """
-    found: tuple[float, ...] = _exponentials(xs)
-    return found
+    values: tuple[float, ...] = _exponentials(xs)
+    return values
 
 
 @compiled

@@ -19,7 +19,7 @@ from pu_lib.updates import Update
 _WEIGHTS = (0.0, 1e-6, 1e-3, 0.1, 1.0, 30.0, 1e3, 1e6)
 _TOLERANCE = 1e-8  # relative to the largest parameter; well above the rounding of one step
 _RANGE = 600.0  # between the parameters of a softmax policy without underflow, below 708
-_MARGIN = 64  # entries on either side of a row, at least; a write there is noticed
+_MARGIN = 64  # entries on either side of a row, at least; a write to them is an error
 _compared: set[tuple[object, ...]] = set()
 
 
@@ -150,9 +150,9 @@ def _kernel_step(
     except OverflowError:
         return expected
     except Exception as error:
-        what = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
+        fault = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
         raise ValueError(
-            f"update: the kernel of {update.name} {what} with {n} actions: {error!r}"
+            f"update: the kernel of {update.name} {fault} with {n} actions: {error!r}"
         ) from None
     if not (np.array_equal(before, margins[0]) and np.array_equal(after, margins[1])):
         raise ValueError(

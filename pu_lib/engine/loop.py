@@ -268,7 +268,7 @@ def run(
         record_at, recorded, buffer,
     ) = memory  # fmt: skip
     A, K = len(actions), len(successors) if len(successors) > 0 else cumulative.shape[1]
-    # After these tests the compiler knows the length of rows as a constant, which makes their
+    # After these tests the length of rows is a constant for the compiler, which makes their
     # addresses cheaper to compute.
     for rows in (theta, pi, running, q, hyde):
         if rows.shape[1] != A:

@@ -22,7 +22,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from pu_lib.compiling import INLINED, code_digest, compiled, inlined, jitted
+from pu_lib.compiling import INLINED, code_digest, compiled, inlined, inlined_by_numba
 from pu_lib.engine.arithmetic import LOWEST, exponential, exponentials, int_to_float, vector
 from pu_lib.kernels import GREEDY, KERNELS, Kernel, ce, choose
 
@@ -34,7 +34,7 @@ StaticArg = tuple[int, ...]
 _llvm: Any = cgutils
 
 # Kernels that have a static argument, in order. The key of a user's kernel is its `code_digest`:
-# a function that is made again with the same code and constants is not compiled again.
+# a function that is defined again with the same code and constants is not compiled again.
 _kernels: dict[Kernel | str, Kernel] = {kernel: kernel for kernel in KERNELS}
 _MAX_UNROLLED = 8  # successors; if there are more, a loop visits them
 _MOST_PREDICTED = 3  # the processor predicts the greedy action of at most this many
@@ -101,7 +101,7 @@ def _compile_advance(
 ) -> Any:
     """Return the compiled form of `advance` for one kernel and one number of actions."""
     chosen = list(_kernels.values())[len(update) - 1]
-    kernel = jitted(getattr(chosen, "py_func", chosen), inline="always")
+    kernel: Any = inlined_by_numba(getattr(chosen, "py_func", chosen))
     if isinstance(actions, types.Integer):
         return lambda update, theta, pi, q, best, weight, actions: kernel(
             theta, pi, q, best, weight, actions

@@ -1,8 +1,8 @@
 """Adaptive sweeps, which drop settings that are far from the best setting of the same update.
 
-A full sweep spends most of its time on learning rates at which nearly every run is censored. An
+A full sweep spends most of its time on step sizes at which nearly every run is censored. An
 adaptive sweep computes the same rounds of runs and *drops* settings between rounds: it computes no
-more runs of a dropped setting. Settings form a group if they differ only in the learning rate.
+more runs of a dropped setting. Settings form a group if they differ only in the step size.
 
 **Rule.** After a round with n runs of each setting, an interval is computed for the median and for
 the restricted mean of each setting, with error probability at most `ERROR` on either side. A
@@ -50,10 +50,10 @@ ERROR = 2e-6
 """Error probability of each side of an interval. It bounds the error of ``sweep paper`` by 5 %."""
 
 Setting = tuple[tuple[str, ...], float]
-"""The columns of a cell without the learning rate, as strings, and the learning rate."""
+"""The columns of a cell without the step size, as strings, and the step size."""
 
-_ETA = CELL_COLUMNS.index("eta")
-_CAP = [name for name in CELL_COLUMNS if name != "eta"].index("max_steps")
+_STEP_SIZE = CELL_COLUMNS.index("step_size")
+_CAP = [name for name in CELL_COLUMNS if name != "step_size"].index("max_steps")
 
 
 def setting_of(values: Iterable[Any]) -> Setting:
@@ -61,9 +61,9 @@ def setting_of(values: Iterable[Any]) -> Setting:
 
     The values become strings, so that a missing value (NaN) equals itself.
     """
-    found = list(values)
-    eta = float(found.pop(_ETA))
-    return tuple(map(str, found)), eta
+    words = list(values)
+    step_size = float(words.pop(_STEP_SIZE))
+    return tuple(map(str, words)), step_size
 
 
 def limits(times: Floats, cap: float) -> tuple[Floats, Floats]:
@@ -134,22 +134,22 @@ class EarlyStopping:
 
     def left_early(self) -> set[Setting]:
         """Return the settings with fewer runs than the rest of their group that the rule drops."""
-        found = set()
-        for others, rates in self._times.items():
-            most = max(map(len, rates.values()))
-            for n in {len(times) for times in rates.values()} - {most}:
-                found |= {(o, eta) for o, eta in self._far(others, n) if len(rates[eta]) == n}
-        return found
+        dropped = set()
+        for others, sizes in self._times.items():
+            most = max(map(len, sizes.values()))
+            for n in {len(times) for times in sizes.values()} - {most}:
+                dropped |= {(o, size) for o, size in self._far(others, n) if len(sizes[size]) == n}
+        return dropped
 
     def _far(self, others: tuple[str, ...], n: int) -> set[Setting]:
         """Return the settings of a group that the rule drops after n runs."""
         held = {
-            eta: [times[run] for run in range(n)]
-            for eta, times in self._times.get(others, {}).items()
+            step_size: [times[run] for run in range(n)]
+            for step_size, times in self._times.get(others, {}).items()
             if times.keys() >= set(range(n))
         }
         if n == 0 or len(held) < 2:
             return set()
         times = np.array(list(held.values()), dtype=np.float64).T
         far = far_from_best(times, float(others[_CAP]))
-        return {(others, eta) for eta, beyond in zip(held, far, strict=True) if beyond}
+        return {(others, step_size) for step_size, beyond in zip(held, far, strict=True) if beyond}

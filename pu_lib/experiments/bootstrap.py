@@ -83,12 +83,12 @@ def median_rank(n_runs: int, error: float) -> int:
 def resampled_quantile(times: Floats, order: float) -> Floats:
     """Return an array of shape (RESAMPLES, columns) with the `lower_quantile` of each resample."""
     k, counts = _rank(order, len(times)), _counts(len(times))
-    found = np.empty((RESAMPLES, times.shape[1]))
-    for column, quantiles in zip(times.T, found.T, strict=True):
+    resampled = np.empty((RESAMPLES, times.shape[1]))
+    for column, quantiles in zip(times.T, resampled.T, strict=True):
         # Sort the runs once: the quantile is the first run with a cumulative count above k.
         ranking = np.argsort(column)
         quantiles[:] = column[ranking[_places(counts, ranking, k)]]
-    return found
+    return resampled
 
 
 def resampled_mean(times: Floats) -> Floats:

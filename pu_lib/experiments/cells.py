@@ -84,8 +84,8 @@ class Process:
     def _content(self) -> tuple[Any, ...]:
         if isinstance(self.source, FiniteMDP):
             return self.name, self.source.digest
-        given = tuple(sorted(self.parameters.items()))
-        return self.name, self.source.make, self.source.baseline, self.source.drawn, given
+        parameters = tuple(sorted(self.parameters.items()))
+        return self.name, self.source.make, self.source.baseline, self.source.drawn, parameters
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Process) and self._content == other._content
@@ -121,8 +121,8 @@ def read_process(process: ProcessLike | Process, **parameters: Any) -> Process:
     if isinstance(process, Process):
         return process
     if isinstance(process, str) and is_domain(process):
-        domain, given = read_domain(process)
-        return Process(domain.name, domain, {**domain.parameters, **given, **parameters})
+        domain, in_name = read_domain(process)
+        return Process(domain.name, domain, {**domain.parameters, **in_name, **parameters})
     mdp = as_process(process)
     if isinstance(process, str) and not is_path(process):
         return Process(process, mdp, {})

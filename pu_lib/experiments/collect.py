@@ -26,7 +26,7 @@ from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.results import MORE
 from pu_lib.files import replace_file
 
-_PANEL = ["experiment", "domain", "scheme", "beta", "preset"]
+_PANEL = ["experiment", "domain", "scheme", "beta", "options"]
 
 
 def collect(
@@ -103,15 +103,15 @@ def _complete(rows: pd.DataFrame) -> pd.DataFrame:
     for cell in {chunk.cell for chunk in paper_chunks()}:
         values = words_of(cell).values()
         planned.setdefault(_panel(values), set()).add(setting_of(values))
-    kept: list[Any] = [np.arange(0)]
+    labels: list[Any] = [np.arange(0)]
     for panel, settings in panels.items():
         # Omit a panel of the paper if one of its settings has no runs yet.
         if settings.keys() < planned.get(panel, set()):
             continue
         counts = [_gapless(group) for setting, group in settings.items() if setting not in early]
         shared = min(counts, default=0)
-        kept += [group.index[group["run"] < shared] for group in settings.values()]
-    return rows.loc[np.sort(np.concatenate(kept))]
+        labels += [group.index[group["run"] < shared] for group in settings.values()]
+    return rows.loc[np.sort(np.concatenate(labels))]
 
 
 def _panel(values: Iterable[Any]) -> str:
@@ -136,7 +136,9 @@ def _provenance(runs: pd.DataFrame, command: str, seconds: float) -> dict[str, A
     engines = runs.groupby("update", observed=True)["engine"].unique()
     return {
         "command": command,
-        "engines": {str(update): sorted(map(str, found)) for update, found in engines.items()},
+        "engines": {
+            str(update): sorted(map(str, versions)) for update, versions in engines.items()
+        },
         "seed": sorted(int(seed) for seed in runs["seed"].unique()),
         "runs": len(runs),
         "steps": int(runs["steps"].sum()),

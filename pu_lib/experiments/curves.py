@@ -1,4 +1,4 @@
-"""Summaries of the curves of a panel: minima, ranges of learning rates, factors between curves.
+"""Summaries of the curves of a panel: minima, ranges of step sizes, factors between curves.
 
 `values` is the result of `Curves.estimates`, an array of shape (1 + resamples, updates, positions)
 that contains the point estimate followed by the bootstrap resamples. Summaries retain the axis of
@@ -19,7 +19,7 @@ from pu_lib.experiments.results import PANELS, Curves, Results, Runs, critic_run
 from pu_lib.updates import PAPER
 
 RANGE = 3.0
-"""The range of an update contains the rates with values up to this factor times its minimum."""
+"""The range of an update has the step sizes with values up to this factor times its minimum."""
 
 LONG = 10
 """The smallest number of states of a long chain."""
@@ -76,7 +76,7 @@ def factor_apart(a: Floats, b: Floats) -> Floats:
 
 
 def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
-    """Return the width of the range of each curve, in decades of learning rate.
+    """Return the width of the range of each curve, in decades of step size.
 
     The curves have shape (..., positions) and are interpolated linearly on logarithmic axes. The
     result has shape (...).
@@ -95,10 +95,10 @@ def gains_of_drawing(table: Runs = None) -> tuple[list[float], float]:
     Returns
     -------
     best : list of float
-        Ratio of the median times at the best learning rates, for each scheme and update. The ratio
+        Ratio of the median times at the best step sizes, for each scheme and update. The ratio
         is over the runs computed with both tie rules.
     largest : float
-        The largest ratio at a single learning rate. It is a lower bound if the median is censored
+        The largest ratio at a single step size. It is a lower bound if the median is censored
         when ties select the first action.
     """
     results, best, largest = results_of(table), [], 0.0
@@ -131,15 +131,15 @@ def critic_gains(
     -------
     dict of dict of ndarray, shape (2, 1 + resamples)
         For each statistic and update, bounds on the best time with the paper's critic over the best
-        time with the other critic. Both are the best of the rates, and are taken over the runs,
-        that were computed with both critics.
+        time with the other critic. Both times are the best over the step sizes and runs that
+        were computed with both critics.
     """
     import pandas as pd
 
     results, base = results_of(table), PANELS["random-mdp/NoExplo"]
-    panel = replace(base, preset=critic)
-    own = replace(panel, experiment="critic-rate").rows(results.table)
-    rows = pd.concat([panel.rows(critic_runs()), own.assign(experiment=base.experiment)])
+    panel = replace(base, options=critic)
+    unlabelled = replace(panel, experiment="critic-rate").rows(results.table)
+    rows = pd.concat([panel.rows(critic_runs()), unlabelled.assign(experiment=base.experiment)])
     gains: dict[str, dict[str, Floats]] = {statistic: {} for statistic in CENTRES}
     for update in updates:
         after = Results(rows[rows["update"] == update]).of(panel)
@@ -186,15 +186,15 @@ def restrict_to(curves: Curves, other: Curves) -> Curves:
 def factor_after_shift(ce: Floats, di: Floats) -> Floats:
     """Return the largest factor between CE and DI over CE's range, after the best shift of DI.
 
-    Both curves have shape (1 + resamples, rates); the result has shape (1 + resamples,).
+    Both curves have shape (1 + resamples, step sizes); the result has shape (1 + resamples,).
     """
     near, n = in_range(ce), ce.shape[1]
-    found = []
-    for k in range(n // 2):  # DI requires larger rates than CE, here by k positions
-        both = near[: n - k]
-        if both.sum() >= 3:
-            found.append(factor_apart(ce[:, : n - k], di[:, k:])[:, both].max(axis=1))
-    return np.asarray(np.min(found, axis=0))
+    factors = []
+    for k in range(n // 2):  # DI requires larger step sizes than CE, here by k positions
+        overlap = near[: n - k]
+        if overlap.sum() >= 3:
+            factors.append(factor_apart(ce[:, : n - k], di[:, k:])[:, overlap].max(axis=1))
+    return np.asarray(np.min(factors, axis=0))
 
 
 def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Floats:
@@ -203,7 +203,7 @@ def long_chains(curves: Curves, values: Floats, updates: Sequence[str]) -> Float
 
 
 def greedy_times(table: Runs, scheme: str) -> Iterator[tuple[str, Floats, float]]:
-    """Yield the statistics of DI, CE and MCE at a learning rate so large that policies are greedy.
+    """Yield the statistics of DI, CE and MCE at a step size so large that policies are greedy.
 
     Yields
     ------

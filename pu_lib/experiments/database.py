@@ -1,8 +1,8 @@
 """The runs of a sweep: an SQLite database in a directory, and Parquet tables written from it.
 
 ``runs.sqlite`` identifies a run by its setting (a `Cell`), the content of its process, the version
-of the engine and its number. If the process with a given name has changed, an error is raised, also
-if the runs are of another update or step size.
+of the engine and its number. A process that differs from an earlier process of the same name raises
+an error, even if the runs are of another update or step size.
 
 A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
 the sweep is killed, the chunks that were being computed are lost, but no chunk that was written. A
@@ -63,10 +63,11 @@ _WORDS, _INTS, _FLOATS = pa.dictionary(pa.int16(), pa.string()), pa.int64(), pa.
 COLUMNS = pa.schema(
     [
         ("experiment", _WORDS), ("domain", _WORDS), ("scheme", _WORDS), ("update", _WORDS),
-        ("eta", _FLOATS), ("n_states", pa.int32()), ("n_actions", pa.int32()), ("beta", _FLOATS),
-        ("preset", _WORDS), ("max_steps", _INTS), ("target", _FLOATS), ("seed", _INTS),
-        ("engine", _WORDS), ("process", _WORDS), ("run", pa.int32()), ("steps", _INTS),
-        ("episodes", _INTS), ("censored", pa.bool_()), ("final_performance", _FLOATS),
+        ("step_size", _FLOATS), ("n_states", pa.int32()), ("n_actions", pa.int32()),
+        ("beta", _FLOATS), ("options", _WORDS), ("max_steps", _INTS), ("target", _FLOATS),
+        ("seed", _INTS), ("engine", _WORDS), ("process", _WORDS), ("run", pa.int32()),
+        ("steps", _INTS), ("episodes", _INTS), ("censored", pa.bool_()),
+        ("final_performance", _FLOATS),
     ]
 )  # fmt: skip
 """The columns of a table of runs. Known runs, as in ``critic.parquet``, may lack `process`."""
@@ -81,12 +82,12 @@ CELL_COLUMNS = COLUMNS.names[: COLUMNS.names.index("engine")]
 _MEASURED = COLUMNS.names[COLUMNS.names.index("run") :]
 _DTYPES = {name: COLUMNS.field(name).type.to_pandas_dtype() for name in _MEASURED}
 ORDER = [
-    "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "preset", "update", "eta",
-    "seed", "max_steps", "target",
+    "experiment", "domain", "scheme", "beta", "n_states", "n_actions", "options", "update",
+    "step_size", "seed", "max_steps", "target",
 ]  # fmt: skip
 """The sort order of tables."""
 
-_KEEP = " escort_factor=keep"  # suffix of a preset, because the option is newer than the tables
+_KEEP = " escort_factor=keep"  # suffix of `options`; this option is newer than the tables
 
 # A column of type REAL loses the sign of -0.0; a column without a type does not.
 _TABLES = """
@@ -142,28 +143,30 @@ def words_of(cell: Cell) -> Words:
         If tables of runs cannot record the name or an option of the update, or a parameter of the
         domain.
     """
-    given, source = cell.process.parameters, cell.process.source
+    parameters, source = cell.process.parameters, cell.process.source
     if isinstance(source, Domain):
         settings = cell.process.label.partition(" ")[2]
         for name, value in read_settings("parameters", settings, source.parameters).items():
-            if value != given[name]:
+            if value != parameters[name]:
                 raise ValueError(
                     f"{name}: expected a parameter that a table can record, got "
-                    f"{safe_repr(given[name])}, which is read as {value!r}."
+                    f"{safe_repr(parameters[name])}, which is read as {value!r}."
                 )
-    sizes = {"n_states": given.get("n_states"), "n_actions": given.get("n_actions")}
+    sizes = {"n_states": parameters.get("n_states"), "n_actions": parameters.get("n_actions")}
     if None in sizes.values():
         process = problem_of(cell, 0)
         sizes = {"n_states": process.n_states, "n_actions": process.n_actions}
-    update, preset = update_words(cell.update, cell.options)
+    update, options = update_words(cell.update, cell.options)
     return {
         "experiment": cell.experiment,
         "domain": cell.process.label,
         "scheme": cell.scheme.name,
         "update": update,
-        "eta": float(cell.step_size),
-        **{name: given.get(name, usual) for name, usual in {**sizes, "beta": math.nan}.items()},
-        "preset": preset,
+        "step_size": float(cell.step_size),
+        **{
+            name: parameters.get(name, usual) for name, usual in {**sizes, "beta": math.nan}.items()
+        },
+        "options": options,
         "max_steps": cell.max_steps,
         "target": float(cell.target),
         "seed": cell.seed,
@@ -171,10 +174,10 @@ def words_of(cell: Cell) -> Words:
 
 
 def update_words(update: Update, options: Options) -> tuple[str, str]:
-    """Return the columns ``update`` and ``preset``: a name and a description of the options.
+    """Return the columns ``update`` and ``options``: a name and a description of the options.
 
     The format of tables is older than the options of updates. In tables ``pg-es`` drops its factor,
-    as in the paper's program, unless ``preset`` ends in ``escort_factor=keep``.
+    as in the paper's program, unless ``options`` ends in ``escort_factor=keep``.
     """
     usual = UPDATES.get(update.name, update)
     if type(usual) is not type(update):
@@ -205,7 +208,7 @@ def cell_of(words: Mapping[Any, Any]) -> Cell:
         If the process, the update, the scheme or an option is unknown, or the process is named
         after the digest of its content.
     """
-    domain, preset = str(words["domain"]), str(words["preset"])
+    domain, described = str(words["domain"]), str(words["options"])
     if domain.startswith("mdp-"):
         raise ValueError(
             f"{domain}: a table has no more of this process than a digest of its content; give "
@@ -214,12 +217,12 @@ def cell_of(words: Mapping[Any, Any]) -> Cell:
     known = DOMAINS.get(domain.split(" ")[0])
     usual = {} if known is None else known.parameters
     columns = {name: type(usual[name])(words[name]) for name in IN_COLUMNS if name in usual}
-    options = parse(preset.removesuffix(_KEEP))
+    options = parse(described.removesuffix(_KEEP))
     name = str(words["update"])
     return Cell(
         process=read_process(domain, **columns),
-        update=configured(name if preset.endswith(_KEEP) else program(name), options),
-        step_size=float(words["eta"]),
+        update=configured(name if described.endswith(_KEEP) else program(name), options),
+        step_size=float(words["step_size"]),
         scheme=scheme_of(str(words["scheme"])),
         options=options,
         max_steps=int(words["max_steps"]),
@@ -265,8 +268,10 @@ class Database:
         if not read_only:
             self._make_directory()
         if (self.path.exists() or self.path.is_symlink()) and not self.path.is_file():
-            what = "a link to no file" if self.path.is_symlink() else "no file"
-            raise DatabaseError(f"{self.path}: is {what}; move it away, or name another directory.")
+            fault = "a link to no file" if self.path.is_symlink() else "no file"
+            raise DatabaseError(
+                f"{self.path}: is {fault}; move it away, or name another directory."
+            )
         if not read_only:
             self._require_writable()
         with self._sqlite_errors():
@@ -313,7 +318,7 @@ class Database:
         log, shared = (self.path.with_name(f"{self.path.name}-{x}") for x in ("wal", "shm"))
         writable = os.access(self.directory, os.W_OK)
         if not log.exists() or (log.stat().st_size == 0 and not writable):
-            address += "&immutable=1"  # nobody writes; SQLite then makes no files beside it
+            address += "&immutable=1"  # there is no writer; SQLite then creates no files beside it
         elif not shared.exists() and not writable:
             raise DatabaseError(
                 f"{self.path}: the last runs are in {log.name}, which cannot be read in a "
@@ -323,8 +328,8 @@ class Database:
 
     def _prepare(self) -> None:
         """Check the database, and create its tables if it is new."""
-        if (found := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
-            raise sqlite3.DatabaseError(found[0][0])
+        if (report := self._execute("PRAGMA integrity_check(1)")) != [("ok",)]:
+            raise sqlite3.DatabaseError(report[0][0])
         if self._execute("SELECT 1 FROM sqlite_master"):
             self._require_tables()
         if not self._read_only:
@@ -350,11 +355,11 @@ class Database:
         with closing(sqlite3.connect(":memory:")) as usual:
             usual.executescript(_TABLES)
             expected = usual.execute(schema).fetchall()
-        version, found = self._execute("PRAGMA user_version"), self._execute(schema)
-        if version != [(1,)] or not {row[1] for row in expected} & {row[1] for row in found}:
+        version, tables = self._execute("PRAGMA user_version"), self._execute(schema)
+        if version != [(1,)] or not {row[1] for row in expected} & {row[1] for row in tables}:
             raise sqlite3.DatabaseError("it has other tables, or is of a later release")
-        if found != expected:
-            names = sorted({row[1] for row in set(found) ^ set(expected)})
+        if tables != expected:
+            names = sorted({row[1] for row in set(tables) ^ set(expected)})
             raise sqlite3.DatabaseError(
                 f"its tables were changed by another program ({', '.join(names)})"
             )
@@ -429,8 +434,8 @@ class Database:
         present: dict[int, set[int]] = {}  # by id: a cell with a user's own update may not hash
         for cell in {id(chunk.cell): chunk.cell for chunk in chunks}.values():
             with self._sqlite_errors():
-                found = self._find(_setting(cell))
-                runs = self._execute("SELECT run FROM runs WHERE setting = ?", found)
+                setting = self._find(_setting(cell))
+                runs = self._execute("SELECT run FROM runs WHERE setting = ?", setting)
             present[id(cell)] = {run for (run,) in runs}
         return [piece for chunk in chunks for piece in _pieces(chunk, present[id(chunk.cell)])]
 
@@ -496,8 +501,8 @@ class Database:
         }
         columns["censored"] = columns["censored"].astype(int)
         start = _checksum([setting.text, setting.engine])
-        found = map(list, zip(*(column.tolist() for column in columns.values()), strict=True))
-        rows = [(number, *row, _checksum(row, start)) for row in found]
+        values = map(list, zip(*(column.tolist() for column in columns.values()), strict=True))
+        rows = [(number, *row, _checksum(row, start)) for row in values]
         before = self._connection.total_changes
         insert = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         self._connection.executemany(insert, rows)
@@ -507,8 +512,9 @@ class Database:
             if not there.issuperset(rows):
                 words = _words(setting.text)
                 raise DatabaseError(
-                    f"{self.path}: has other results of the same runs of {words['update']} at eta "
-                    f"= {words['eta']:g} in {words['experiment']}; nothing was overwritten."
+                    f"{self.path}: has other results of the same runs of {words['update']} at step "
+                    f"size {words['step_size']:g} in {words['experiment']}; nothing was "
+                    "overwritten."
                 )
         return added
 
@@ -567,7 +573,7 @@ class Database:
             rows = self._execute("SELECT * FROM runs ORDER BY setting, run")
             known = self._execute("SELECT id, cell, engine, process FROM settings")
             starts = {setting: _checksum([text, engine]) for setting, text, engine, _ in known}
-            if any(_checksum(row, starts.get(i, 0)) != found for i, *row, found in rows):
+            if any(_checksum(row, starts.get(i, 0)) != checksum for i, *row, checksum in rows):
                 raise sqlite3.DatabaseError("the checksum of a run is wrong")
         settings = pd.DataFrame(
             [{**_words(text), "engine": made, "process": of} for _, text, made, of in known],
@@ -620,7 +626,7 @@ def _process_key(words: Words) -> tuple[Any, ...]:
     domain = DOMAINS.get(words["domain"].partition(" ")[0])
     if domain is None:  # an environment, or a process named after its content
         return (words["domain"],)
-    options = parse(words["preset"].removesuffix(_KEEP))
+    options = parse(words["options"].removesuffix(_KEEP))
     return (
         words["domain"],
         *(words[name] for name in IN_COLUMNS if name in domain.parameters),
@@ -644,8 +650,8 @@ def _setting(cell: Cell) -> _Setting:
 
 def _engine(words: Words) -> str:
     """Return the current engine of a setting, or "" if the update is not registered."""
-    update, preset = UPDATES.get(words["update"]), words["preset"].removesuffix(_KEEP)
-    return "" if update is None else engine_of(update, parse(preset))
+    update, described = UPDATES.get(words["update"]), words["options"].removesuffix(_KEEP)
+    return "" if update is None else engine_of(update, parse(described))
 
 
 def _require_engine(path: Path, engine: str, ours: str) -> None:
@@ -687,7 +693,7 @@ def _checked_words(words: Words) -> Words:
         elif name != "beta" or value == value:  # beta is NaN if the domain has no such parameter
             value = float(as_float_array(name, value, shape=(), infinite=True))
         checked[name] = value
-    parse(checked["preset"].removesuffix(_KEEP))
+    parse(checked["options"].removesuffix(_KEEP))
     return checked
 
 
@@ -711,10 +717,10 @@ def setting_text(words: Words) -> str:
 def _words(text: str) -> Words:
     """Return the setting of a cell from JSON."""
     try:
-        found = json.loads(text)
-        if list(found) != CELL_COLUMNS:
+        setting = json.loads(text)
+        if list(setting) != CELL_COLUMNS:
             raise ValueError("it has other columns")
-        return _checked_words({k: math.nan if x is None else x for k, x in found.items()})
+        return _checked_words({k: math.nan if x is None else x for k, x in setting.items()})
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise sqlite3.DatabaseError(f"a setting cannot be read ({error})") from None
 

@@ -1,8 +1,8 @@
 """The effects of the details that the paper leaves open, changed one at a time.
 
-Each run with a changed detail is compared with *the same run* under the preset ``paper``: both runs
-have the same domain, scheme, update, learning rate and random stream. In a cell (domain, scheme,
-update, and learning rate 0.1, 1 or 10) the effect is the ratio of the restricted means. The size of
+Each run with a changed detail is compared with *the same run* under the options ``paper``: both
+runs have the same domain, scheme, update, step size and random stream. In a cell (domain, scheme,
+update, and step size 0.1, 1 or 10) the effect is the ratio of the restricted means. The size of
 the effect is the ratio or its inverse, whichever is above 1. The effect of a detail is the
 geometric mean of the sizes over the cells to which the detail applies. Sizes exceed 1 even if a
 detail only changes the noise. The interval of each ratio, and the share of cells for which the
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pu_lib.experiments.bootstrap import draws, interval
-from pu_lib.experiments.panels import DETAIL_RATES
+from pu_lib.experiments.panels import DETAIL_STEP_SIZES
 from pu_lib.experiments.results import Results, Runs, results_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ WORDS = {
 """The label of each detail, by the description of its options."""
 
 _BETA = "β = 0.7 instead of 0.8"
-_CELL = ["domain", "scheme", "update", "eta", "n_states", "n_actions"]
+_CELL = ["domain", "scheme", "update", "step_size", "n_states", "n_actions"]
 
 
 def effects(table: Runs = None) -> pd.DataFrame:
@@ -68,10 +68,10 @@ def effects(table: Runs = None) -> pd.DataFrame:
 def _effects(results: Results) -> pd.DataFrame:
     import pandas as pd
 
-    found = []
+    rows = []
     for detail, cell, before, after in _pairs(results.table):
         centres = (np.median, np.mean) if after is before else (np.mean, np.mean)
-        found.append(
+        rows.append(
             {
                 "detail": detail,
                 **dict(zip(_CELL, cell, strict=True)),
@@ -81,7 +81,7 @@ def _effects(results: Results) -> pd.DataFrame:
                 "censored after": after["censored"].mean(),
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
@@ -89,26 +89,26 @@ def _pairs(rows: pd.DataFrame) -> Iterator[tuple[str, tuple[Any, ...], pd.DataFr
 
     For the change in the statistic both tables of runs are the same object.
     """
-    needed = [*_CELL, "experiment", "beta", "preset", "run", "steps", "censored"]
-    rows = rows.loc[rows["eta"].isin(DETAIL_RATES), needed]
+    needed = [*_CELL, "experiment", "beta", "options", "run", "steps", "censored"]
+    rows = rows.loc[rows["step_size"].isin(DETAIL_STEP_SIZES), needed]
     plain = rows[
-        (rows["preset"] == "paper")
+        (rows["options"] == "paper")
         & rows["experiment"].isin(["random-mdp", "chain", "cliff"])
         & ~(rows["beta"] == 0.7)
     ]
     base = dict(iter(_by_cell(plain)))
     for cell, runs in base.items():
         yield "median instead of mean", cell, runs, runs
-    changed = rows[rows["preset"].isin(list(WORDS)) & (rows["beta"] != 0.7)]
+    changed = rows[rows["options"].isin(list(WORDS)) & (rows["beta"] != 0.7)]
     other = rows[
-        (rows["preset"] == "paper")
+        (rows["options"] == "paper")
         & (rows["beta"] == 0.7)
         & rows["experiment"].isin(["chain", "cliff"])
     ]
-    for detail, part in (*changed.groupby("preset", observed=True), (_BETA, other)):
+    for detail, part in (*changed.groupby("options", observed=True), (_BETA, other)):
         for cell, after in _by_cell(part.drop_duplicates([*_CELL, "run"])):
-            if cell in base and len(both := after.index.intersection(base[cell].index)):
-                yield str(detail), cell, base[cell].loc[both], after.loc[both]
+            if cell in base and len(shared := after.index.intersection(base[cell].index)):
+                yield str(detail), cell, base[cell].loc[shared], after.loc[shared]
 
 
 def _by_cell(rows: pd.DataFrame) -> DataFrameGroupBy[Any, Any]:
@@ -144,11 +144,11 @@ def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = effects(table)
+    ratios = effects(table)
     if domain is not None:
-        found = found[found["domain"] == domain]
+        ratios = ratios[ratios["domain"] == domain]
     ranked = []
-    for detail, part in found.groupby("detail"):
+    for detail, part in ratios.groupby("detail"):
         size = np.abs(np.log10(part["ratio"]))
         worst = part.loc[size.idxmax()]
         ranked.append(
@@ -157,7 +157,8 @@ def ranking(table: Runs = None, domain: str | None = None) -> pd.DataFrame:
                 "cells": len(part),
                 "effect": 10 ** size.mean(),
                 "largest": 10 ** size.max(),
-                "where": f"{worst.domain}, {worst.scheme}, {worst['update']}, η={worst.eta:g}",
+                "where": ", ".join(worst[["domain", "scheme", "update"]])
+                + f", η={worst.step_size:g}",
                 "clear": ((part["low"] > 1.0) | (part["high"] < 1.0)).mean(),
             }
         )

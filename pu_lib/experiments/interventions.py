@@ -42,22 +42,44 @@ def greedy_with_noise(noise: float, runs: int = 24) -> Floats:
     return np.array(earned)
 
 
-def wrong_share(scheme: str, update: str = "ce", eta: float = 0.0316, runs: int = 20) -> Floats:
+def planned(process: FiniteMDP, sweeps: int, baseline: float | None = None) -> Floats:
+    """Return the normalised performance of the greedy policy after 1, 2, ... sweeps.
+
+    A sweep is one of value iteration, and the first one starts from values of zero.
+    """
+    v, earned = np.zeros(process.n_states), []
+    for _ in range(sweeps):
+        q = process.backup(v)
+        greedy = np.eye(process.n_actions)[q.argmax(axis=1)]
+        earned.append(process.normalised_performance(greedy, baseline))
+        v = q.max(axis=1)
+    return np.array(earned)
+
+
+def planned_on_random_mdps(sweeps: int, runs: int = 6) -> Floats:
+    """Return the mean of `planned` over Random MDPs, for each number of sweeps."""
+    earned = [planned(_random_process(seed), sweeps) for seed in range(runs)]
+    return np.asarray(np.mean(earned, axis=0))
+
+
+def wrong_share(
+    scheme: str, update: str = "ce", step_size: float = 0.0316, runs: int = 20
+) -> Floats:
     """Return the share of states in which the critic's best action is suboptimal, for each run.
 
     The runs are on Random MDPs and last 10 000 steps. An action is suboptimal if it does not
     maximise the exact action values of the current policy. Terminal states are not counted.
     """
     shares = []
-    for run, (memory, _) in enumerate(final_memories(update, eta, scheme, runs, 10_000)):
-        process = mdp_of(live_cell("random-mdp", update, eta, scheme, 100, 1), run)
+    for run, (memory, _) in enumerate(final_memories(update, step_size, scheme, runs, 10_000)):
+        process = mdp_of(live_cell("random-mdp", update, step_size, scheme, 100, 1), run)
         q = process.evaluate(memory.pi).q
         wrong = memory.q.argmax(axis=1) != q.argmax(axis=1)
         shares.append(float(wrong[~process.terminal].mean()))
     return np.array(shares)
 
 
-def reached_zero(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+def reached_zero(update: str, step_size: float, runs: int, last: int = 50_000) -> Floats:
     """Return 1.0 for each run in which an action has probability zero at some time, else 0.0.
 
     The runs are on the chain of 5 states under NoExplo. The policy is inspected after 20 numbers of
@@ -65,31 +87,32 @@ def reached_zero(update: str, eta: float, runs: int, last: int = 50_000) -> Floa
     """
     caps = np.geomspace(50, last, 20).astype(np.int64)
     met = [
-        any((pi == 0.0).any() for pi in _policies(update, eta, run, caps)) for run in range(runs)
+        any((pi == 0.0).any() for pi in _policies(update, step_size, run, caps))
+        for run in range(runs)
     ]
     return np.array(met, dtype=np.float64)
 
 
-def stopped_exploring(update: str, eta: float, runs: int, last: int = 50_000) -> Floats:
+def stopped_exploring(update: str, step_size: float, runs: int, last: int = 50_000) -> Floats:
     """Return 1.0 for each run that ends with probability zero of walking in some state, else 0.0.
 
     The runs are on the chain of 5 states under NoExplo. They end after `last` steps or when the
     policy passes the threshold.
     """
-    ends = [pi for run in range(runs) for pi in _policies(update, eta, run, [last])]
+    ends = [pi for run in range(runs) for pi in _policies(update, step_size, run, [last])]
     return np.array([(pi[:, 1] == 0.0).any() for pi in ends], dtype=np.float64)
 
 
-def _policies(update: str, eta: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
+def _policies(update: str, step_size: float, run: int, caps: Iterable[int]) -> Iterator[Floats]:
     """Yield the policy of a run after each number of steps, or at the end of a shorter run."""
     for cap in caps:
-        cell, memory = live_cell("chain", update, eta, "NoExplo", 5, int(cap)), RunBuffers()
+        cell, memory = live_cell("chain", update, step_size, "NoExplo", 5, int(cap)), RunBuffers()
         run_cell(replace(cell, target=0.5), run, memory)
         yield memory.pi[:-1]
 
 
 def climb_from_jumping(
-    update: str | Update, eta: float, lead: float = 4.0, max_steps: int = 5000
+    update: str | Update, step_size: float, lead: float = 4.0, max_steps: int = 5000
 ) -> tuple[int, int]:
     """Run a softmax update from a policy that jumps, on the cliff of 7 states with exact values.
 
@@ -100,8 +123,8 @@ def climb_from_jumping(
     ----------
     update : str or Update
         An update with softmax parameters.
-    eta : float
-        Learning rate.
+    step_size : float
+        Step size.
     lead : float
         Initial parameter of jumping; the other parameters are zero.
     max_steps : int
@@ -120,10 +143,10 @@ def climb_from_jumping(
     goal = (low + process.performance(process.optimal().policy)) / 2
     before, falls = -np.inf, 0
     for step in range(max_steps):
-        found = process.evaluate(chosen.policy(theta))
-        falls += found.performance < before - 1e-12
-        if found.performance >= goal:
+        evaluation = process.evaluate(chosen.policy(theta))
+        falls += evaluation.performance < before - 1e-12
+        if evaluation.performance >= goal:
             return step, falls
-        before = found.performance
-        theta = chosen.step(theta, found.q, eta)
+        before = evaluation.performance
+        theta = chosen.step(theta, evaluation.q, step_size)
     return max_steps, falls

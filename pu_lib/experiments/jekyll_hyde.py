@@ -60,7 +60,7 @@ from pu_lib.updates import UPDATES, Parametrization, Update
 
 _FIRST_GAP = (100, 25)  # steps between early evaluations, by `Problem.acyclic`
 _MOST_ACTIONS = 256  # loops over actions are unrolled; more would take minutes to compile
-_GUARD = 0.6180339887498949  # in the rows before and after those that a kernel may change
+_GUARD = 0.6180339887498949  # in the rows before and after the states; no kernel may change it
 # The loop reads these options only if one of them differs from the paper's.
 _DETAILS = ("hyde_clip", "bonus", "sarsa", "replay", "actor_weight", "stop", "max_episodes")
 
@@ -191,7 +191,7 @@ class RunBuffers:
 def simulate(
     problem: Problem,
     update: str | Update,
-    eta: float,
+    step_size: float,
     scheme: Scheme,
     seeds: NDArray[np.uint64],
     options: Options = PAPER,
@@ -210,8 +210,8 @@ def simulate(
         the string has no option ``ties``, `options.ties` applies. Compiled kernels of the library
         are cached on disk. Other kernels are compiled once per Python process for each number of
         actions and successors.
-    eta : float
-        Learning rate of the actor.
+    step_size : float
+        Step size of the actor.
     scheme : Scheme
         Exploration and off-policy scheme.
     seeds : ndarray of uint64, shape (4,)
@@ -243,8 +243,8 @@ def simulate(
     """
     chosen = configured(update, options)
     static = _static_args(problem, chosen, options)
-    if not (np.isfinite(eta) and eta > 0.0):
-        raise ValueError(f"eta: expected a finite number > 0, got {eta}.")
+    if not (np.isfinite(step_size) and step_size > 0.0):
+        raise ValueError(f"step_size: expected a finite number > 0, got {step_size}.")
     max_steps = as_int("max_steps", max_steps, low=1)
     gap = (
         _FIRST_GAP[problem.acyclic] if first_gap is None else as_int("first_gap", first_gap, low=1)
@@ -258,7 +258,7 @@ def simulate(
             static,
             problem.process,
             loop.Schedules(epsilon.c, epsilon.alpha, off_policy.c, off_policy.alpha),
-            _rules(eta, options),
+            _rules(step_size, options),
             _limits(problem, options, max_steps, memory.record_at, gap),
             memory.arrays,
             seeds,
@@ -273,8 +273,8 @@ def simulate(
 def _require_policies(update: Update, memory: RunBuffers) -> None:
     """Raise a `ValueError` unless the final parameters are finite and the policies sum to 1.
 
-    The loop does not check them. A parameter that is not finite stays so until the end of the run.
-    Nor does it check indices, so that a kernel may have written beyond the first or last state.
+    The loop checks neither parameters nor indices. A parameter that is not finite stays so until
+    the end of the run, and a kernel may have written beyond the first or last state.
     """
     if not (memory.guarded[:, [0, -1]] == _GUARD).all():
         raise ValueError(
@@ -321,10 +321,10 @@ def _static_args(problem: Problem, update: Update, options: Options) -> loop.Sta
     )
 
 
-def _rules(eta: float, options: Options) -> loop.Rules:
-    """Return the learning rates and the options that the loop takes."""
+def _rules(step_size: float, options: Options) -> loop.Rules:
+    """Return the step size, the learning rates and the options that the loop takes."""
     return loop.Rules(
-        eta=float(eta),
+        eta=float(step_size),
         critic_rate=options.critic_rate,
         hyde_rate=options.hyde_rate,
         hyde_clip=options.hyde_clip,

@@ -17,7 +17,7 @@ from pu_lib.experiments.database import cell_of
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state
 from pu_lib.experiments.options import PAPER, SCHEMES, configured, program
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.results import FIXED_RATES
+from pu_lib.experiments.results import FIXED_STEP_SIZES
 from pu_lib.experiments.sweep import run_cell
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, steps: int) -> Cell:
+def live_cell(
+    domain: str, update: str, step_size: float, scheme: str, n_states: int, steps: int
+) -> Cell:
     """Return the setting of a run that continues to its last step.
 
     `domain` is ``"chain"``, ``"cliff"`` or ``"random-mdp"``. The update ``pg-es`` drops its factor,
@@ -35,7 +37,7 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
     return Cell(
         process=read_process(domain, n_states=n_states),
         update=configured(program(update), PAPER),
-        step_size=eta,
+        step_size=step_size,
         scheme=SCHEMES[scheme],
         options=PAPER,
         max_steps=steps,
@@ -46,7 +48,7 @@ def live_cell(domain: str, update: str, eta: float, scheme: str, n_states: int, 
 
 
 def final_memories(
-    update: str, eta: float, scheme: str, runs: int, steps: int
+    update: str, step_size: float, scheme: str, runs: int, steps: int
 ) -> Iterator[tuple[RunBuffers, NDArray[np.bool_]]]:
     """Yield, for each run on Random MDPs, its final state and a mask of the updated states.
 
@@ -57,7 +59,7 @@ def final_memories(
     moved : ndarray of bool, shape (n_states,)
         Whether the parameters of a state differ from their initial values.
     """
-    cell = live_cell("random-mdp", update, eta, scheme, 100, steps)
+    cell = live_cell("random-mdp", update, step_size, scheme, 100, steps)
     for run in range(runs):
         memory = RunBuffers()
         memory.prepare(problem_of(cell, run), cell.update, PAPER, steps)
@@ -71,10 +73,10 @@ def policies_along(
 ) -> Floats:
     """Return the policy at increasing numbers of steps, on the chain or the cliff under HiOffPol.
 
-    The learning rate is the paper's fixed rate of the update. The result has shape
+    The step size is the paper's fixed one of the update. The result has shape
     (caps, n_states - 1, n_actions) and omits the terminal state.
     """
-    cell = live_cell(domain, update, FIXED_RATES[update], "HiOffPol", n_states, int(caps[-1]))
+    cell = live_cell(domain, update, FIXED_STEP_SIZES[update], "HiOffPol", n_states, int(caps[-1]))
     memory = RunBuffers(record_at=caps)
     run_cell(cell, run, memory)
     return memory.recorded[:, :-1]
@@ -111,7 +113,7 @@ class Flips:
 def flip_times(update: str, run: int, last: int = 100_000, n_states: int = 10) -> Flips:
     """Return the times from which the states of the chain prefer walking.
 
-    The learning rate is the paper's fixed rate of the update. The policy is recorded at 50 numbers
+    The step size is the paper's fixed one of the update. The policy is recorded at 50 numbers
     of steps in geometric progression from 30 to `last`.
     """
     caps = np.unique(np.geomspace(30, last, 50).astype(np.int64))
@@ -146,14 +148,14 @@ def rerun(table: pd.DataFrame, n: int, at_most: int = 200_000, seed: int = 0) ->
     again = [run_cell(cell_of(row), row["run"]) for row in rows.to_dict("records")]
     rows["steps again"] = [run.steps for run in again]
     columns = ["steps", "episodes", "censored", "final_performance"]
-    found = [tuple(getattr(run, name) for name in columns) for run in again]
-    held = list(rows[columns].itertuples(index=False, name=None))
-    rows["same"] = [a == b for a, b in zip(found, held, strict=True)]
+    repeated = [tuple(getattr(run, name) for name in columns) for run in again]
+    recorded = list(rows[columns].itertuples(index=False, name=None))
+    rows["same"] = [a == b for a, b in zip(repeated, recorded, strict=True)]
     return rows
 
 
 def twins(
-    domain: str, update: str, eta: float, scheme: str, steps: int, run: int = 0
+    domain: str, update: str, step_size: float, scheme: str, steps: int, run: int = 0
 ) -> tuple[Floats, Floats]:
     """Return the final parameters of the same run by the reference loop and by the compiled loop.
 
@@ -161,14 +163,14 @@ def twins(
     """
     if domain not in ("chain", "random-mdp"):
         raise ValueError(f"domain: expected 'chain' or 'random-mdp', got {domain!r}.")
-    cell = live_cell(domain, update, eta, scheme, 10 if domain == "chain" else 100, steps)
+    cell = live_cell(domain, update, step_size, scheme, 10 if domain == "chain" else 100, steps)
     memory = RunBuffers()
     run_cell(cell, run, memory)
     reference = run_reference(
         mdp_of(cell, run),
         np.inf,
         cell.update,
-        eta,
+        step_size,
         cell.scheme,
         seed_state(cell.seed, domain, run),
         cell.options,

@@ -1,7 +1,7 @@
 r"""The details that the paper's algorithm leaves open, and their settings (paper, appendix B.2).
 
 The description of Jekyll & Hyde does not specify every detail of a run. Each such detail is a field
-of `Options`, and `PRESETS` has two settings of all fields:
+of `Options`, and `OPTIONS` has two settings of all fields:
 
 - ``paper`` follows the paper's text and, if the text leaves a detail open, the closest choice. It
   departs from the text once. If Hyde's values are "initialised as the critic", at 0, every action
@@ -10,7 +10,7 @@ of `Options`, and `PRESETS` has two settings of all fields:
   upper bound on the discounted sum of bonuses.
 - ``predecessor`` follows the public code of the preceding article by the same authors. The cap of
   150 000 episodes comes from the configuration of the article's learning-rate figure. The cap
-  agrees with the shape of the figure at the largest learning rates, at which a third of the runs
+  agrees with the shape of the figure at the largest step sizes, at which a third of the runs
   never passes.
 
 A `Scheme` consists of the probability :math:`\epsilon_t` that Hyde controls the next trajectory and
@@ -30,9 +30,9 @@ from pu_lib.updates import PAPER as PAPER_UPDATES
 from pu_lib.updates import Update, as_update
 
 __all__ = [
+    "OPTIONS",
     "PAPER",
     "PREDECESSOR",
-    "PRESETS",
     "PROGRAM",
     "PUBLISHED_SCHEMES",
     "SCHEMES",
@@ -274,7 +274,7 @@ PREDECESSOR = Options(
 )
 """The choices in the public code of the preceding article."""
 
-PRESETS: dict[str, Options] = {"paper": PAPER, "predecessor": PREDECESSOR}
+OPTIONS: dict[str, Options] = {"paper": PAPER, "predecessor": PREDECESSOR}
 """The two settings of all open details, by name."""
 
 
@@ -289,16 +289,16 @@ def require_options(options: object) -> Options:
 
 @cache
 def describe(options: Options) -> str:
-    """Return the name of the nearest preset, followed by the options that differ from the preset.
+    """Return the name of the nearest of `OPTIONS`, followed by the options that differ from it.
 
-    >>> describe(replace(PRESETS["paper"], cut=0))
+    >>> describe(replace(OPTIONS["paper"], cut=0))
     'paper cut=0'
     """
 
     def words(name: str) -> str:
-        return write_settings(name, vars(options), vars(PRESETS[name]))
+        return write_settings(name, vars(options), vars(OPTIONS[name]))
 
-    return min((words(name) for name in PRESETS), key=lambda text: len(text.split()))
+    return min((words(name) for name in OPTIONS), key=lambda text: len(text.split()))
 
 
 @cache
@@ -308,25 +308,25 @@ def parse(label: str) -> Options:
     Raises
     ------
     ValueError
-        If the preset, an option or its value is unknown or out of range.
+        If the name, an option or its value is unknown or out of range.
     """
     if not isinstance(label, str):
-        raise ValueError(f"preset: expected a text such as 'paper cut=0', got {label!r}.")
+        raise ValueError(f"options: expected a text such as 'paper cut=0', got {label!r}.")
     if "escort_factor=" in label:
         raise ValueError(
-            "preset: escort_factor is an option of the update; set it there, as in "
+            "options: escort_factor is an option of the update; set it there, as in "
             "'pg-es factor=drop'."
         )
     name, _, changes = label.strip().partition(" ")
-    name = find_name("preset", name, PRESETS)
-    # An option with a string in one preset may be a string or a number.
-    usual = vars(PRESETS[name]) | {
+    name = find_name("options", name, OPTIONS)
+    # An option that is a string in one of them may be a string or a number.
+    usual = vars(OPTIONS[name]) | {
         key: value
-        for preset in PRESETS.values()
-        for key, value in vars(preset).items()
+        for named in OPTIONS.values()
+        for key, value in vars(named).items()
         if isinstance(value, str)
     }
-    return replace(PRESETS[name], **read_settings("preset", changes, usual))
+    return replace(OPTIONS[name], **read_settings("options", changes, usual))
 
 
 # Updates in the experiments

@@ -5,7 +5,7 @@ of three schemes, chains of 3 to 25 states under two schemes, duplicated optimal
 cliff. Further experiments measure the effect of the details that the paper leaves open, reproduce
 the learning-rate curve published by the predecessor, and provide comparisons for some claims.
 
-There are two learning rates per decade from 10^-3 to 10^3. The paper states :math:`\beta` as 0.7
+There are two step sizes per decade from 10^-3 to 10^3. The paper states :math:`\beta` as 0.7
 (appendix) and as 0.8 (caption of its figure 1), so chains are run with both values. The escort
 update is run without the factor that the paper's gradient omits (``pg-es factor=drop``) and, on
 Random MDPs and at :math:`\beta = 0.8`, also with the factor (``pg-es``).
@@ -35,23 +35,23 @@ from pu_lib.experiments.options import (
     configured,
     scheme_of,
 )
-from pu_lib.experiments.results import IN_FLOATS, MORE, SARSA_LIMIT, TIED, fixed_rate
+from pu_lib.experiments.results import IN_FLOATS, MORE, SARSA_LIMIT, TIED, fixed_step_size
 from pu_lib.updates import PAPER as PAPER_UPDATES
 from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update
 
-RATES = (
+STEP_SIZES = (
     0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0, 316.0, 1000.0,
 )  # fmt: skip
-"""Learning rates of the experiments, with two rates per decade."""
+"""Step sizes of the experiments, two per decade."""
 
-PUBLISHED_RATES = (
+PUBLISHED_STEP_SIZES = (
     0.009993, 0.01584, 0.0251, 0.03979, 0.06307, 0.09997, 0.1584, 0.2511, 0.3981, 0.6309, 1.0,
     1.585, 2.512, 3.982, 6.311, 10.0, 15.86, 25.13, 39.83, 63.14, 100.1, 158.6, 251.4, 398.5, 631.6,
 )  # fmt: skip
-"""Learning rates of the published curve, as read off its figure."""
+"""Step sizes of the published curve, as read off its figure."""
 
-DETAIL_RATES = (0.1, 1.0, 10.0)
-"""Learning rates of the runs with a changed detail."""
+DETAIL_STEP_SIZES = (0.1, 1.0, 10.0)
+"""Step sizes of the runs with a changed detail."""
 
 _BETAS = (0.8, 0.7)
 _HYDE = {"hyde_start", "hyde_clip", "bonus"}
@@ -79,7 +79,7 @@ def _cell(
     domain: str,
     scheme: str,
     update: str,
-    eta: float,
+    step_size: float,
     n_states: int,
     n_actions: int,
     beta: float,
@@ -93,7 +93,7 @@ def _cell(
     return Cell(
         process=process,
         update=configured(update, options),
-        step_size=eta,
+        step_size=step_size,
         scheme=scheme_of(scheme),
         options=options,
         max_steps=1_000_000,
@@ -113,10 +113,10 @@ def _updates(beta: float) -> Iterator[str]:
 def _curve(
     domain: str, scheme: str, n_states: int, n_actions: int, beta: float, seed: int
 ) -> list[Cell]:
-    """Return the cells of all updates at all learning rates."""
+    """Return the cells of all updates at all step sizes."""
     return [
-        _cell(domain, domain, scheme, update, eta, n_states, n_actions, beta, PAPER, seed)
-        for eta in RATES
+        _cell(domain, domain, scheme, update, step_size, n_states, n_actions, beta, PAPER, seed)
+        for step_size in STEP_SIZES
         for update in _updates(beta)
     ]
 
@@ -144,11 +144,11 @@ def _cliff(seed: int, beta: float) -> list[Cell]:
 
 def _lengths(seed: int, beta: float) -> list[Cell]:
     return [
-        _cell("chain-length", "chain", scheme, update, rate, n, 2, beta, PAPER, seed)
+        _cell("chain-length", "chain", scheme, update, step_size, n, 2, beta, PAPER, seed)
         for scheme in ("LowOffPol", "HiOffPol")
         for n in range(3, 26)
         for update in _updates(beta)
-        for rate in [fixed_rate(as_update(update).name)]
+        for step_size in [fixed_step_size(as_update(update).name)]
     ]
 
 
@@ -169,11 +169,11 @@ def _ablations(seed: int) -> list[Cell]:
         ("chain", 7, 2, 0.8, "LowOffPol"),
     )
     return [
-        _cell("open-details", domain, scheme, update, eta, n, n_actions, beta, options, seed)
+        _cell("open-details", domain, scheme, update, step_size, n, n_actions, beta, options, seed)
         for domain, n, n_actions, beta, scheme in settings
         for options in ABLATIONS
         if _matters(options, domain, scheme)
-        for eta in DETAIL_RATES
+        for step_size in DETAIL_STEP_SIZES
         for update in PROGRAM
         if _touches(options, update)
     ]
@@ -207,34 +207,34 @@ def _touches(options: Options, update: str) -> bool:
 def _published(seed: int) -> list[Cell]:
     return [
         replace(
-            _cell("published-curve", "chain", s, "pg-sm", eta, 10, 2, 0.8, PREDECESSOR, seed),
+            _cell("published-curve", "chain", s, "pg-sm", step_size, 10, 2, 0.8, PREDECESSOR, seed),
             # Trajectories have at most 9 steps, so that the cap on the episodes is reached first.
             max_steps=9 * PREDECESSOR.max_episodes,
         )
         for s in PUBLISHED_SCHEMES
-        for eta in PUBLISHED_RATES
+        for step_size in PUBLISHED_STEP_SIZES
     ]
 
 
 def _compared_chains(seed: int) -> list[Cell]:
     """Return cells of a chain as long as the cliff, and of a chain of 10 states under NoExplo."""
     return [
-        _cell("chain-compared", "chain", scheme, update, eta, n, 2, 0.8, PAPER, seed)
-        for scheme, n, rates in (("HiOffPol", 7, RATES), ("NoExplo", 10, RATES[::2]))
-        for eta in rates
+        _cell("chain-compared", "chain", scheme, update, step_size, n, 2, 0.8, PAPER, seed)
+        for scheme, n, step_sizes in (("HiOffPol", 7, STEP_SIZES), ("NoExplo", 10, STEP_SIZES[::2]))
+        for step_size in step_sizes
         for update in PROGRAM
     ]
 
 
-# The policies of policy gradients do not become greedy at large rates.
-_GREEDY_RATE, _GREEDY = 1e9, ("di", "ce", "mce")
+# The policies of policy gradients do not become greedy at large step sizes.
+_GREEDY_STEP_SIZE, _GREEDY = 1e9, ("di", "ce", "mce")
 
 
 def _greedy_limit(seed: int) -> list[Cell]:
-    """Return cells with a learning rate so large that policies are greedy, as in greedy SARSA."""
-    rate, none = _GREEDY_RATE, math.nan
+    """Return cells with a step size so large that policies are greedy, as in greedy SARSA."""
+    step_size, none = _GREEDY_STEP_SIZE, math.nan
     return [
-        _cell("greedy-limit", "random-mdp", scheme, update, rate, 100, 4, none, PAPER, seed)
+        _cell("greedy-limit", "random-mdp", scheme, update, step_size, 100, 4, none, PAPER, seed)
         for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
         for update in _GREEDY
     ]
@@ -244,9 +244,9 @@ def _sarsa_limit(seed: int) -> list[Cell]:
     """Return the same on the chain and the cliff, for each scheme and both values of beta."""
     shown = [cell for beta in _BETAS for cell in _cliff(seed, beta) + _chain(seed, beta)]
     return [
-        replace(cell, experiment=SARSA_LIMIT, step_size=_GREEDY_RATE)
+        replace(cell, experiment=SARSA_LIMIT, step_size=_GREEDY_STEP_SIZE)
         for cell in shown
-        if cell.step_size == RATES[0] and cell.update.name in _GREEDY
+        if cell.step_size == STEP_SIZES[0] and cell.update.name in _GREEDY
     ]
 
 
@@ -254,8 +254,10 @@ def _slow_critic(seed: int) -> list[Cell]:
     """Return cells with a less noisy critic, to test whether noise slows down CE and MCE."""
     slow = replace(PAPER, critic_rate=0.01)
     return [
-        _cell("critic-rate", "random-mdp", "NoExplo", update, eta, 100, 4, math.nan, slow, seed)
-        for eta in DETAIL_RATES
+        _cell(
+            "critic-rate", "random-mdp", "NoExplo", update, step_size, 100, 4, math.nan, slow, seed
+        )
+        for step_size in DETAIL_STEP_SIZES
         for update in PROGRAM
     ]
 
@@ -264,9 +266,9 @@ def _tied(seed: int) -> list[Cell]:
     """Return the cells of the cross-entropy updates on Random MDPs with ties broken at random."""
     random = replace(PAPER, ties="random")
     return [
-        _cell(TIED, "random-mdp", scheme, update, eta, 100, 4, math.nan, random, seed)
+        _cell(TIED, "random-mdp", scheme, update, step_size, 100, 4, math.nan, random, seed)
         for scheme in ("HiOffPol", "NoExplo", "LowOffPol")
-        for eta in RATES
+        for step_size in STEP_SIZES
         for update in PROGRAM
         if _touches(random, update)
     ]
@@ -280,7 +282,9 @@ def _more(cells: list[Cell]) -> list[Cell]:
             cell,
             experiment=cell.experiment + MORE,
             update=update,
-            step_size=fixed_rate(name) if cell.experiment == "chain-length" else cell.step_size,
+            step_size=fixed_step_size(name)
+            if cell.experiment == "chain-length"
+            else cell.step_size,
         )
         for cell in cells
         for name, update in UPDATES.items()
@@ -348,14 +352,16 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
         (_sarsa_limit(seed), 100),
     ]
     most = random_runs if beyond is None else beyond
-    own = [([cell for cell in cells if not _keeps_factor(cell)], runs) for cells, runs in shown]
+    without_factor = [
+        ([cell for cell in cells if not _keeps_factor(cell)], runs) for cells, runs in shown
+    ]
     factor = [
         ([cell for cell in cells if _keeps_factor(cell)], min(runs, most)) for cells, runs in shown
     ]
     floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
     more = [(_more(cells), min(runs, most)) for cells, runs in shown]
     return [
-        *_rounds([(_published(seed), 100), *own, *factor, *others]),
+        *_rounds([(_published(seed), 100), *without_factor, *factor, *others]),
         *_rounds(floats),
         *_rounds([(_tied(seed), min(random_runs, most)), *more]),
     ]

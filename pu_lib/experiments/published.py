@@ -14,7 +14,7 @@ over n runs, of which c are censored, is
 .. math:: 1+\frac{150K-c}n
 
 with an integer K. The reading error is much smaller than the spacing 150/n of such means, so the
-points determine n and c (`possible_runs`). There are 60 runs up to a learning rate of 4, then 59 or
+points determine n and c (`possible_runs`). There are 60 runs up to a step size of 4, then 59 or
 57 runs, and 100 runs from 158 on; some of these 100 runs are censored. The configuration specifies
 100 runs.
 
@@ -23,7 +23,7 @@ same standard deviation, the difference between the two means has the standard e
 :math:`s\sqrt{1/N + 1/n}`, and z is the difference divided by the standard error. If both programs
 have the same distribution, z is approximately standard normal, and the sum of the squares of z over
 the points of a curve is approximately chi-squared. In both programs, however, the points of a curve
-share random numbers, so a curve may be shifted as a whole. The learning rates agree to 0.1 %. This
+share random numbers, so a curve may be shifted as a whole. The step sizes agree to 0.1 %. This
 error shifts z by less than 0.5.
 """
 
@@ -55,12 +55,12 @@ READING = 1e-3
 """Bound on the reading error of a point of the figure, in trajectories."""
 
 _CONFIGURED = 100  # number of runs in the predecessor's configuration
-_NEAR = 2e-3  # relative; the learning rates come from an earlier, coarser reading of the figure
+_NEAR = 2e-3  # relative; the step sizes come from an earlier, coarser reading of the figure
 
 
 @cache
 def published() -> pd.DataFrame:
-    """Return a table of the published points: their schedules, learning rates and mean times."""
+    """Return a table of the published points: their schedules, step sizes and mean times."""
     import pandas as pd
 
     path = resources.files("pu_lib.experiments") / "data" / "published_curve.csv"
@@ -85,27 +85,27 @@ def possible_runs(means: ArrayLike, most: int = _CONFIGURED) -> dict[int, int]:
         The numbers n such that each mean can be a mean of n runs up to `READING`, mapped to the
         total number of censored runs over all means.
     """
-    excess, found = np.asarray(means, dtype=np.float64) - 1.0, {}
+    excess, possible = np.asarray(means, dtype=np.float64) - 1.0, {}
     for n in range(1, most + 1):
         lacking = -excess * n % LOOK  # c modulo 150 in the formula of the module
         lost = np.round(lacking)
         if np.all((np.abs(lacking - lost) <= n * READING) & (lost % LOOK <= n)):
-            found[n] = int((lost % LOOK).sum())
-    return found
+            possible[n] = int((lost % LOOK).sum())
+    return possible
 
 
 @cache
 def runs_behind() -> dict[float, int]:
-    """Return the number of runs of the published points, by learning rate.
+    """Return the number of runs of the published points, by step size.
 
     Among the possible numbers, the numbers with the fewest censored runs are selected, and among
-    these the number that is possible at the most learning rates, because a mean over 60 runs may
+    these the number that is possible at the most step sizes, because a mean over 60 runs may
     also be a possible mean over 30 runs.
     """
-    at_rates = published().groupby("actor_learning_rate")["episodes_to_half_gap"]
-    likely = {float(str(rate)): _fewest_lost(possible_runs(means)) for rate, means in at_rates}
-    rates_of = Counter(n for numbers in likely.values() for n in numbers)
-    return {rate: max(numbers, key=rates_of.__getitem__) for rate, numbers in likely.items()}
+    by_size = published().groupby("step_size")["episodes_to_half_gap"]
+    likely = {float(str(size)): _fewest_lost(possible_runs(means)) for size, means in by_size}
+    sizes_of = Counter(n for numbers in likely.values() for n in numbers)
+    return {size: max(numbers, key=sizes_of.__getitem__) for size, numbers in likely.items()}
 
 
 def _fewest_lost(possible: dict[int, int]) -> Iterable[int]:
@@ -119,9 +119,9 @@ def comparison(table: Runs = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per point: schedule, eta, theirs and ours (capped mean numbers of trajectories),
-        their runs and runs (numbers of runs), their lost and lost (numbers of censored runs), low
-        and high (95 % interval of the mean of this library's runs), and z.
+        One row per point: schedule, step_size, theirs and ours (capped mean numbers of
+        trajectories), their runs and runs (numbers of runs), their lost and lost (numbers of
+        censored runs), low and high (95 % interval of the mean of this library's runs), and z.
     """
     return _comparison(results_of(table)).copy()
 
@@ -133,15 +133,16 @@ def _comparison(results: Results) -> pd.DataFrame:
     runs = results.table[results.table["experiment"] == "published-curve"]
     rows = []
     points = published()
-    for schedule, rate, theirs in zip(
+    for schedule, step_size, theirs in zip(
         points["schedule"].astype(str),
-        points["actor_learning_rate"].to_numpy(dtype=np.float64),
+        points["step_size"].to_numpy(dtype=np.float64),
         points["episodes_to_half_gap"].to_numpy(dtype=np.float64),
         strict=True,
     ):
-        mine = runs[(runs["scheme"] == schedule) & np.isclose(runs["eta"], rate, rtol=_NEAR)]
+        near = np.isclose(runs["step_size"], step_size, rtol=_NEAR)
+        mine = runs[(runs["scheme"] == schedule) & near]
         if len(mine) > 1:
-            rows.append(_row(schedule, float(rate), float(theirs), mine))
+            rows.append(_row(schedule, float(step_size), float(theirs), mine))
     if not rows:
         raise ValueError(
             "table: there are no runs of the published curve; include the experiment "
@@ -150,14 +151,14 @@ def _comparison(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _row(schedule: str, eta: float, theirs: float, mine: pd.DataFrame) -> dict[str, object]:
+def _row(schedule: str, step_size: float, theirs: float, mine: pd.DataFrame) -> dict[str, object]:
     episodes = np.minimum(mine["episodes"].to_numpy(dtype=np.float64), CAP)
-    n, their_n, mean = len(episodes), runs_behind()[eta], episodes.mean()
+    n, their_n, mean = len(episodes), runs_behind()[step_size], episodes.mean()
     low, high = interval(episodes[draws(n)].mean(axis=1))
     scale = episodes.std(ddof=1) * np.sqrt(1.0 / n + 1.0 / their_n)
     return {
         "schedule": schedule,
-        "eta": eta,
+        "step_size": step_size,
         "theirs": theirs,
         "ours": mean,
         "their runs": their_n,

@@ -1,10 +1,10 @@
-"""Races: all updates over a grid of learning rates on one process.
+"""Races: all updates over a grid of step sizes on one process.
 
-All updates and rates share the same random streams. An update is ranked by the smallest restricted
-mean time to the target over its learning rates. The rate is selected on the same runs, which biases
-this mean downward slightly for every update. If the best rate is the lowest or the highest of the
-default grid, the grid of this update is extended. If the best rate remains at the edge, a note
-reports this.
+All updates and step sizes share the same random streams. An update is ranked by the smallest
+restricted mean time to the target over its step sizes. The step size is selected on the same runs,
+which biases this mean downward slightly for every update. If the best step size is the smallest or
+the largest of the default grid, the grid of this update is extended. If the best step size remains
+at the edge, a note reports this.
 
 The policy is evaluated after each of the first 67 steps and then at step t + floor(0.03 t). The
 grid of evaluations in the paper's experiments is coarser and begins at step 25 or 100.
@@ -46,10 +46,10 @@ from pu_lib.updates import UPDATES, Update, label_of, name_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RACE_RATES", "Race", "RaceEntry", "race"]
+__all__ = ["RACE_STEP_SIZES", "Race", "RaceEntry", "race"]
 
-RACE_RATES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
-"""Default learning rates of a race, with two rates per decade."""
+RACE_STEP_SIZES = (0.01, 0.0316, 0.1, 0.316, 1.0, 3.16, 10.0, 31.6, 100.0)
+"""Default step sizes of a race, with two step sizes per decade."""
 
 _MOST_RUNS = 10**6
 
@@ -57,7 +57,7 @@ _FIRST_GAP = 1
 """Steps between the early evaluations of a race."""
 
 _LONGER = 4
-"""Maximal number of rates added at an end of the default grid; four rates span two decades."""
+"""Maximal number of step sizes added at an end of the default grid; four span two decades."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class RaceEntry:
     update : str
         The update as a string, such as ``pg-es factor=drop``.
     summaries : dict of float to Summary
-        The statistics at each learning rate.
+        The statistics at each step size.
     """
 
     update: str
@@ -84,32 +84,33 @@ class RaceEntry:
         return self.update
 
     @property
-    def best_rate(self) -> float:
-        """The learning rate with the smallest restricted mean; ties select the smallest rate."""
-        return min(self.summaries, key=lambda eta: (self.summaries[eta].mean, eta))
+    def best_step_size(self) -> float:
+        """The step size with the smallest restricted mean; ties select the smallest step size."""
+        return min(self.summaries, key=lambda size: (self.summaries[size].mean, size))
 
     @property
     def best(self) -> Summary:
-        """The statistics at the best rate."""
-        return self.summaries[self.best_rate]
+        """The statistics at the best step size."""
+        return self.summaries[self.best_step_size]
 
     @property
     def finished(self) -> bool:
-        """Whether any run at any learning rate reached the target."""
+        """Whether any run at any step size reached the target."""
         return any(summary.censored < 1.0 for summary in self.summaries.values())
 
     @property
     def edge(self) -> str:
-        """The end of the grid that is the best rate: "lowest", "highest", or "" if it is neither.
+        """The end of the grid that is best: "lowest", "highest", or "" if it is neither.
 
-        The value is also "" if no run reached the target, or if the two lowest rates are tied.
+        The value is also "" if no run reached the target, or if the two lowest step sizes
+        are tied.
         """
-        rates = sorted(self.summaries)
-        if not self.finished or self.best_rate not in (rates[0], rates[-1]):
+        sizes = sorted(self.summaries)
+        if not self.finished or self.best_step_size not in (sizes[0], sizes[-1]):
             return ""
-        if self.best_rate == rates[-1]:  # then no smaller rate is tied with it
+        if self.best_step_size == sizes[-1]:  # then no smaller one is tied with it
             return "highest"
-        return "" if self.summaries[rates[1]].mean == self.best.mean else "lowest"
+        return "" if self.summaries[sizes[1]].mean == self.best.mean else "lowest"
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,25 +149,25 @@ class Race(Sequence[RaceEntry]):
     def notes(self) -> list[str]:
         """Warnings about the ranking. Each warning is one sentence."""
         lost = [entry.label for entry in self if not entry.finished]
-        found = []
+        sentences = []
         if lost:
             who = "No update" if len(lost) == len(self) else f"No run of {', '.join(lost)}"
-            found.append(
-                f"{who} reached the target within {self.max_steps:,} steps at any learning rate: "
+            sentences.append(
+                f"{who} reached the target within {self.max_steps:,} steps at any step size: "
                 "allow more steps, lower the target, or explore more (another scheme)."
             )
         for end, advice in (("lowest", "lower"), ("highest", "higher")):
             names = [entry.label for entry in self if entry.edge == end]
             if names:
-                found.append(
-                    f"The best learning rate of {', '.join(names)} is the {end} of the grid: "
+                sentences.append(
+                    f"The best step size of {', '.join(names)} is the {end} of the grid: "
                     f"{advice} ones may be better still."
                 )
         if any(entry.finished and entry.best.mean_low == -math.inf for entry in self):
-            found.append(
+            sentences.append(
                 f"A 95 % interval needs {MEDIAN_RUNS} runs for a median and {MEAN_RUNS} for a mean."
             )
-        return found
+        return sentences
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row for each update and step size, from the fastest update.
@@ -174,8 +175,7 @@ class Race(Sequence[RaceEntry]):
         Returns
         -------
         pandas.DataFrame
-            A table with the columns ``update``, ``eta`` (the step size) and the attributes of
-            `Summary`.
+            A table with the columns ``update``, ``step_size`` and the attributes of `Summary`.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Race(Sequence[RaceEntry]):
         with naming_the_extra():
             import pandas as pd
         rows = [
-            {"update": entry.update, "eta": step_size, **asdict(summary)}
+            {"update": entry.update, "step_size": step_size, **asdict(summary)}
             for entry in self
             for step_size, summary in entry.summaries.items()
         ]
@@ -193,7 +193,7 @@ class Race(Sequence[RaceEntry]):
 
     def _rows(self) -> list[list[str]]:
         """Return the cells of the printed table; the first row is the head."""
-        head = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+        head = ["update", "best step size", "median", "95 %", "mean", "95 %", "censored"]
         return [head, *([entry.update, *_cells(entry)] for entry in self)]
 
     def __repr__(self) -> str:
@@ -258,8 +258,8 @@ def race(
     scheme : str
         Exploration scheme.
     step_sizes : float or sequence of float, optional
-        Step sizes of the actor. The default is `RACE_RATES`, extended for each update for which the
-        best step size is at the edge of the grid.
+        Step sizes of the actor. The default is `RACE_STEP_SIZES`, extended for each update for
+        which the best step size is at the edge of the grid.
     runs, max_steps : int
         Number of runs of each setting, at most a million, and the cap on their steps, at most 1e9.
     target : float, optional
@@ -293,7 +293,7 @@ def race(
     """
     scheme = find_name("scheme", scheme, SCHEMES)
     runs, options = as_int("runs", runs, low=1, high=_MOST_RUNS), require_options(options)
-    chosen = as_list(RACE_RATES if step_sizes is None else step_sizes)
+    chosen = as_list(RACE_STEP_SIZES if step_sizes is None else step_sizes)
     if not chosen or any(not as_float("step_sizes", x) > 0.0 for x in chosen):
         raise ValueError(f"step_sizes: expected finite numbers > 0, got {chosen}.")
     racers = [configured(u, options) for u in as_list(UPDATES if updates is None else updates)]
@@ -307,7 +307,7 @@ def race(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
     named = read_process(process)
-    found: dict[str, dict[float, Summary]] = {name: {} for name in names}
+    summaries: dict[str, dict[float, Summary]] = {name: {} for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
     with progress_bar(runs * len(names) * len(chosen), progress) as bar:
         cell = base_cell(
@@ -323,25 +323,25 @@ def race(
                 bar.total = (bar.total or 0) + runs * len(chunks)
                 bar.refresh()
             for chunk, measured in run_chunks(chunks, workers, _run_chunk):
-                by_step_size = found[name_of(chunk.cell.update)]
+                by_step_size = summaries[name_of(chunk.cell.update)]
                 by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
                 bar.update(chunk.count)
-            todo = {entry.update: _beyond(entry) for entry in _entries(found) if entry.edge}
+            todo = {entry.update: _beyond(entry) for entry in _entries(summaries) if entry.edge}
             if not todo:
                 break
-    order = sorted(_entries(found), key=lambda entry: (not entry.finished, entry.best.mean))
+    order = sorted(_entries(summaries), key=lambda entry: (not entry.finished, entry.best.mean))
     return Race(tuple(order), cell.max_steps)
 
 
-def _entries(found: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
-    return [RaceEntry(name, dict(sorted(by_rate.items()))) for name, by_rate in found.items()]
+def _entries(summaries: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
+    return [RaceEntry(name, dict(sorted(by_size.items()))) for name, by_size in summaries.items()]
 
 
 def _beyond(entry: RaceEntry) -> tuple[float, ...]:
-    """Return the next rate beyond the edge at which the best rate lies, half a decade away."""
-    rates = list(entry.summaries)
+    """Return the next step size beyond the edge at which the best one lies, half a decade away."""
+    sizes = list(entry.summaries)
     factor = math.sqrt(10.0) if entry.edge == "highest" else 1.0 / math.sqrt(10.0)
-    edge = max(rates) if entry.edge == "highest" else min(rates)
+    edge = max(sizes) if entry.edge == "highest" else min(sizes)
     return (float(f"{edge * factor:.3g}"),)
 
 
@@ -381,7 +381,7 @@ def _cells(entry: RaceEntry) -> list[str]:
         return ["no run reached the target"]
     best = entry.best
     return [
-        f"{entry.best_rate:g}",
+        f"{entry.best_step_size:g}",
         _time(best.median, best),
         _range(best.median_low, best.median_high, best),
         f"{best.mean:,.0f}",

@@ -163,13 +163,13 @@ def _escort(theta: Row) -> Row:
 
 def _projection(point: Row) -> Row:
     """Return the Euclidean projection on the simplex, by dropping entries below the threshold."""
-    kept, threshold = point, -math.inf
+    entries, threshold = point, -math.inf
     while True:
-        threshold = max(threshold, (_total(kept) - 1.0) / len(kept))
-        above = [x for x in kept if x > threshold]
-        if len(above) == len(kept):
+        threshold = max(threshold, (_total(entries) - 1.0) / len(entries))
+        above = [x for x in entries if x > threshold]
+        if len(above) == len(entries):
             return [max(x - threshold, 0.0) for x in point]
-        kept = above
+        entries = above
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,10 @@ def _mce(theta: Row, pi: Row, _: Row, weight: float, chosen: int) -> Row:
 def _sce(theta: Row, pi: Row, q: Row, weight: float, chosen: int) -> Row:
     gaps = [x - q[pi.index(max(pi))] for x in q]
     average = _total(p * x for p, x in zip(pi, gaps, strict=True))
-    kept = [p if a == chosen or gaps[a] < average else 0.0 for a, p in enumerate(pi)]
-    total, gain = _total(kept), _total(p for a, p in enumerate(kept) if a != chosen)
+    masked = [p if a == chosen or gaps[a] < average else 0.0 for a, p in enumerate(pi)]
+    total, gain = _total(masked), _total(p for a, p in enumerate(masked) if a != chosen)
     return [
-        x + weight * (gain / total if a == chosen else -(kept[a] / total))
+        x + weight * (gain / total if a == chosen else -(masked[a] / total))
         for a, x in enumerate(theta)
     ]
 

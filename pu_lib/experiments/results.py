@@ -11,7 +11,7 @@ cap. Hence
 - the restricted mean :math:`\mathbb E\min(T,c)` is the mean of the recorded times.
 
 Run number r of an experiment has the same random stream, and on Random MDPs the same process, for
-every update, learning rate and scheme. The bootstrap therefore resamples *runs*, jointly for all
+every update, step size and scheme. The bootstrap therefore resamples *runs*, jointly for all
 curves, and the common noise of two curves cancels in the ratio of the curves.
 """
 
@@ -47,7 +47,7 @@ from pu_lib.extras import naming_the_extra
 from pu_lib.updates import PAPER, UPDATES
 
 __all__ = [
-    "FIXED_RATES",
+    "FIXED_STEP_SIZES",
     "IN_FLOATS",
     "MORE",
     "PANELS",
@@ -61,7 +61,7 @@ __all__ = [
     "TableChange",
     "committed",
     "critic_runs",
-    "fixed_rate",
+    "fixed_step_size",
     "random_tie_runs",
     "read_results",
     "results_of",
@@ -69,8 +69,8 @@ __all__ = [
     "swap_labels",
 ]
 
-FIXED_RATES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
-"""The learning rates of the paper's experiments with growing chains."""
+FIXED_STEP_SIZES = {"pg-sm": 10.0, "pg-es": 1.0, "di": 1.0, "ce": 1.0, "mce": 1.0}
+"""The step sizes of the paper's experiments with growing chains."""
 
 MORE = " more"
 """Suffix of the names of experiments with updates that are not in the paper."""
@@ -83,12 +83,12 @@ TIED = "random-ties"
 
 
 SARSA_LIMIT = "sarsa-limit"
-"""The experiment on the chain and the cliff at rates so large that policies are greedy."""
+"""The experiment on the chain and the cliff at step sizes so large that policies are greedy."""
 
 
-def fixed_rate(update: str) -> float:
-    """Return the learning rate of an update on growing chains, or 1 if it is not in the paper."""
-    return FIXED_RATES.get(update, 1.0)
+def fixed_step_size(update: str) -> float:
+    """Return the step size of an update on growing chains, or 1 if it is not in the paper."""
+    return FIXED_STEP_SIZES.get(update, 1.0)
 
 
 STATISTICS = MappingProxyType(
@@ -121,7 +121,7 @@ class Panel:
     ----------
     experiment, scheme : str
         Values of these columns of the table of runs.
-    axis : {"eta", "n_states", "n_actions"}
+    axis : {"step_size", "n_states", "n_actions"}
         The column on the horizontal axis.
     words : str
         The caption.
@@ -131,9 +131,9 @@ class Panel:
         Value of this column, or ``None`` if the domain has no such parameter.
     n_actions : int or None
         Value of this column, or ``None`` if the panel does not select runs by this column.
-    fixed_rates : bool
-        Whether the panel is limited to runs at the paper's `FIXED_RATES`.
-    preset : str
+    fixed_step_sizes : bool
+        Whether the panel is limited to runs at the paper's `FIXED_STEP_SIZES`.
+    options : str
         Value of this column, a description of the options.
     """
 
@@ -144,8 +144,8 @@ class Panel:
     n_states: int | None = None
     beta: float | None = 0.8
     n_actions: int | None = None
-    fixed_rates: bool = False
-    preset: str = "paper"
+    fixed_step_sizes: bool = False
+    options: str = "paper"
 
     @property
     def title(self) -> str:
@@ -157,7 +157,7 @@ class Panel:
     def axis_words(self) -> str:
         """The label of the horizontal axis."""
         domain = DOMAINS[self._domain]
-        return {"eta": "learning rate η", **domain.axes}[self.axis]
+        return {"step_size": "step size η", **domain.axes}[self.axis]
 
     @property
     def _domain(self) -> str:
@@ -167,8 +167,8 @@ class Panel:
     @property
     def in_floats(self) -> Panel:
         """The same panel with the escort update's parameters stored as plain floats."""
-        floats = f"{self.preset} precision=float64"
-        return replace(self, experiment=self.experiment + IN_FLOATS, preset=floats)
+        floats = f"{self.options} precision=float64"
+        return replace(self, experiment=self.experiment + IN_FLOATS, options=floats)
 
     @property
     def more(self) -> Panel:
@@ -178,28 +178,28 @@ class Panel:
     @property
     def tied(self) -> Panel:
         """The same panel of Random MDPs with ties broken at random."""
-        return replace(self, experiment=TIED, preset=f"{self.preset} ties=random")
+        return replace(self, experiment=TIED, options=f"{self.options} ties=random")
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the runs of this panel."""
         chosen = (
             (table["experiment"] == self.experiment)
             & (table["scheme"] == self.scheme)
-            & (table["preset"] == self.preset)
+            & (table["options"] == self.options)
         )
         for column in ("n_states", "n_actions", "beta"):
             if getattr(self, column) is not None:
                 chosen &= table[column] == getattr(self, column)
         rows = table[chosen]
-        if self.fixed_rates:
-            rows = rows[rows["eta"] == rows["update"].astype(str).map(fixed_rate)]
+        if self.fixed_step_sizes:
+            rows = rows[rows["step_size"] == rows["update"].astype(str).map(fixed_step_size)]
         return rows
 
 
 def _panels() -> dict[str, Panel]:
     panels = {
         f"random-mdp/{scheme}": Panel(
-            "random-mdp", scheme, "eta", f"Random MDPs, {scheme}", 100, None
+            "random-mdp", scheme, "step_size", f"Random MDPs, {scheme}", 100, None
         )
         for scheme in ("NoExplo", "LowOffPol", "HiOffPol")
     }
@@ -208,7 +208,7 @@ def _panels() -> dict[str, Panel]:
         note = "" if beta == 0.8 else ", β = 0.7"
         for scheme, n in (("NoExplo", 5), ("LowOffPol", 7), ("HiOffPol", 10)):
             panels[f"chain/{scheme}{mark}"] = Panel(
-                "chain", scheme, "eta", f"Chain, {scheme}, |S| = {n}{note}", n, beta
+                "chain", scheme, "step_size", f"Chain, {scheme}, |S| = {n}{note}", n, beta
             )
         for scheme in ("LowOffPol", "HiOffPol"):
             panels[f"length/{scheme}{mark}"] = Panel(
@@ -220,9 +220,9 @@ def _panels() -> dict[str, Panel]:
         "n_actions",
         "Duplicated optimal actions, HiOffPol, |S| = 10",
         10,
-        fixed_rates=True,
+        fixed_step_sizes=True,
     )
-    panels["cliff"] = Panel("cliff", "HiOffPol", "eta", "Cliff, HiOffPol, |S| = 7", 7)
+    panels["cliff"] = Panel("cliff", "HiOffPol", "step_size", "Cliff, HiOffPol, |S| = 7", 7)
     panels["cliff/beta=0.7"] = replace(
         panels["cliff"], beta=0.7, words="Cliff, HiOffPol, |S| = 7, β = 0.7"
     )
@@ -230,14 +230,14 @@ def _panels() -> dict[str, Panel]:
         panels[f"duplicates/{n_actions}"] = Panel(
             "duplicated-chain",
             "HiOffPol",
-            "eta",
+            "step_size",
             f"Chain with {n_actions - 1} optimal action{'s' * (n_actions > 2)}, HiOffPol, |S| = 10",
             10,
             n_actions=n_actions,
         )
     for scheme, n in (("NoExplo", 10), ("HiOffPol", 7)):
         panels[f"chain/{scheme}/{n}"] = Panel(
-            "chain-compared", scheme, "eta", f"Chain, {scheme}, |S| = {n}", n
+            "chain-compared", scheme, "step_size", f"Chain, {scheme}, |S| = {n}", n
         )
     return panels
 
@@ -267,7 +267,7 @@ class Curves:
     Attributes
     ----------
     axis : ndarray
-        The positions: learning rates, lengths or numbers of actions.
+        The positions: step sizes, lengths or numbers of actions.
     updates : tuple of str
         The updates, in the order of the second axis.
     steps : ndarray, shape (runs, updates, positions)
@@ -328,8 +328,8 @@ class Curves:
     def resampled(self, statistic: str) -> Floats:
         """Return an array of shape (resamples, updates, positions) with resampled statistics."""
         if statistic not in self._resampled:
-            found = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
-            self._resampled[statistic] = found
+            values = self._of(statistic, resampled_mean, resampled_quantile, RESAMPLES)
+            self._resampled[statistic] = values
         return self._resampled[statistic]
 
     def estimates(self, statistic: str) -> Floats:
@@ -358,13 +358,13 @@ class Curves:
         *rows: int,
     ) -> Floats:
         """Return a statistic at each point from functions for the mean and the quantile."""
-        found = np.empty((*rows, *self.steps.shape[1:]))
+        values = np.empty((*rows, *self.steps.shape[1:]))
         for here, steps, censored in self._groups:
             if statistic in _ORDERS:
-                found[..., here] = quantile(steps, _ORDERS[statistic])
+                values[..., here] = quantile(steps, _ORDERS[statistic])
             else:
-                found[..., here] = mean(censored if statistic == "censored" else steps)
-        return found
+                values[..., here] = mean(censored if statistic == "censored" else steps)
+        return values
 
 
 def _mean(recorded: NDArray[Any]) -> Floats:
@@ -502,7 +502,7 @@ def committed() -> Results:
 
 @cache
 def critic_runs() -> pd.DataFrame:
-    """Return the runs on Random MDPs with another critic, at rates near the best of each update.
+    """Return the runs on Random MDPs with another critic, at step sizes near each update's best.
 
     They are distributed in a table of their own, which has the columns of the committed table.
     """
@@ -620,9 +620,9 @@ def random_tie_runs() -> pd.DataFrame:
     table = committed().table
     drawn = table[table["experiment"] == TIED]
     replaced = table["update"].isin(drawn["update"].unique())
-    replaced &= (table["experiment"] == "random-mdp") & (table["preset"] == "paper")
+    replaced &= (table["experiment"] == "random-mdp") & (table["options"] == "paper")
     called = {
         name: pd.Series(value, drawn.index, table[name].dtype)
-        for name, value in (("experiment", "random-mdp"), ("preset", "paper"))
+        for name, value in (("experiment", "random-mdp"), ("options", "paper"))
     }
     return pd.concat([table[~replaced], drawn.assign(**called)], ignore_index=True)

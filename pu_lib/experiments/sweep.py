@@ -41,7 +41,7 @@ from pu_lib.experiments.options import (
     require_options,
     scheme_of,
 )
-from pu_lib.experiments.panels import RATES
+from pu_lib.experiments.panels import STEP_SIZES
 from pu_lib.experiments.results import Results, read_results
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
@@ -74,14 +74,14 @@ _PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
 
-# What to run
+# Selection of the runs
 
 
 @underflow_to_zero
 def grid(
     process: ProcessLike,
     updates: str | Update | Sequence[str | Update] | None = None,
-    step_sizes: float | Sequence[float] = RATES,
+    step_sizes: float | Sequence[float] = STEP_SIZES,
     schemes: str | Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,
@@ -128,8 +128,8 @@ def grid(
                 f"updates: {name_of(update)} has no compiled kernel; use `race`, which is slow."
             )
     _require_once("updates", list(map(name_of, chosen)))
-    rates = _require_once("step_sizes", as_list(step_sizes))
-    for step_size in rates:
+    sizes = _require_once("step_sizes", as_list(step_sizes))
+    for step_size in sizes:
         if not as_float("step_sizes", step_size) > 0.0:
             raise ValueError(f"step_sizes: expected finite numbers > 0, got {step_size}.")
     chosen_schemes = [scheme_of(name) for name in _require_once("schemes", as_list(schemes))]
@@ -145,7 +145,7 @@ def grid(
             replace(cell, scheme=scheme, step_size=float(step_size), update=update)
             for cell in cells
             for scheme in chosen_schemes
-            for step_size in rates
+            for step_size in sizes
             for update in chosen
         ],
         runs,
@@ -171,24 +171,26 @@ def _require_once(name: str, values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def _title(given: Any, process: Process) -> str:
+def _title(argument: Any, process: Process) -> str:
     """Return the name of a process, or of its file (without the directory) if it was given."""
-    is_file = isinstance(given, (str, os.PathLike)) and process.name.startswith("mdp-")
+    is_file = isinstance(argument, (str, os.PathLike)) and process.name.startswith("mdp-")
     if not is_file:
         return process.name
-    return Path(given).name.encode("utf-8", "backslashreplace").decode()  # it may be no Unicode
+    return Path(argument).name.encode("utf-8", "backslashreplace").decode()  # it may be no Unicode
 
 
-def _variants(process: Process, given: Any, values: dict[str, Sequence[Any]]) -> Iterator[Process]:
+def _variants(
+    process: Process, argument: Any, values: dict[str, Sequence[Any]]
+) -> Iterator[Process]:
     """Yield the process with each combination of the values of its parameters."""
     values = {name: as_list(chosen) for name, chosen in values.items()}
     for name, chosen in values.items():
         if not isinstance(process.source, Domain):
-            raise ValueError(f"{name}: {_title(given, process)} has no parameters.")
+            raise ValueError(f"{name}: {_title(argument, process)} has no parameters.")
         process.source.label(**{name: None})  # raises if the domain has no such parameter
         _require_once(name, chosen)
-        if f" {name}=" in str(given):
-            raise ValueError(f"{name}: given twice, in {given!r} and as a parameter.")
+        if f" {name}=" in str(argument):
+            raise ValueError(f"{name}: given twice, in {argument!r} and as a parameter.")
     for combination in product(*values.values()):
         chosen_values = dict(zip(values, combination, strict=True))
         yield replace(process, parameters={**process.parameters, **chosen_values})
@@ -304,7 +306,7 @@ def sweep(
     directory: str | os.PathLike[str],
     *,
     updates: str | Update | Sequence[str | Update] | None = None,
-    step_sizes: float | Sequence[float] = RATES,
+    step_sizes: float | Sequence[float] = STEP_SIZES,
     schemes: str | Sequence[str] = ("HiOffPol",),
     runs: int = 20,
     max_steps: int = 1_000_000,
@@ -494,10 +496,10 @@ def run_chunks(
     waiting = iter(chunks)
 
     def hand_out(count: int) -> int:
-        given = list(islice(waiting, count))
-        for chunk in given:
+        next_chunks = list(islice(waiting, count))
+        for chunk in next_chunks:
             tasks.put(chunk)
-        return len(given)
+        return len(next_chunks)
 
     try:
         # Compute one chunk per thread at a time: an error or a kill then loses few chunks.

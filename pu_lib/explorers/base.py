@@ -75,7 +75,7 @@ class Kept(anywidget.AnyWidget):
 
 
 def _rule(trait: Any) -> dict[str, Any]:
-    """Return what a value of a trait must satisfy, in the form that parts.js reads."""
+    """Return the condition on the values of a trait, in the form that parts.js reads."""
     none = {"none": True} if trait.allow_none else {}
     if isinstance(trait, traitlets.Enum):
         return {"values": list(trait.values or ())} | none

@@ -109,10 +109,10 @@ function render({ model, el }) {
   // Settings
 
   function begin(next) { // at step 0
-    const found = stagesOf(next); // raises what is wrong before anything is replaced
+    const nextStages = stagesOf(next); // raises what is wrong before anything is replaced
     halt();
     stop();
-    [settings, stages, now] = [{ ...next, t: 0 }, found, 0];
+    [settings, stages, now] = [{ ...next, t: 0 }, nextStages, 0];
     lanes = settings.run.updates.map((name) => lane(name, stages, settings.run));
     lanes.forEach((one) => one.go(0));
   }
@@ -531,11 +531,11 @@ function render({ model, el }) {
   const number = (x) => `${Number(x.toPrecision(4))}`;
   // A board for each update, made once: what watches its width stays for good.
   const boards = Object.fromEntries(names.map((name) => {
-    const told = html("span", { class: "pu-live-told" });
+    const result = html("span", { class: "pu-live-told" });
     const picture = svg("svg", { "aria-hidden": "true" });
     const room = html("div", {}, picture);
     const box = html("div", { class: "pu-live-board", style: `--tone:${colours[name]}` },
-      html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[name], told), room);
+      html("div", { class: "pu-live-bar" }, html("span", { class: "pu-live-swatch" }), labels[name], result), room);
     const current = () => lanes.find((one) => one.name === name);
     let [drawn, wide, draw] = [null, 0, null]; // the world of the picture, its width, and how it shows a step
     const redraw = fit(room, (width) => {
@@ -548,7 +548,7 @@ function render({ model, el }) {
       const { back, right, states } = recovery(current(), stages, now);
       const open = [...stages[0].mdp.terminal.keys()].filter((s) => !stages[0].mdp.terminal[s]);
       const there = open.filter((s) => states[s] !== null).length;
-      told.textContent = `${number(current().path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}, ${
+      result.textContent = `${number(current().path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}, ${
         right === null ? `${there} of ${open.length} states have been right` : `all states right after ${right}`}`;
       redraw();
     };
@@ -597,17 +597,17 @@ function render({ model, el }) {
 
   function say() {
     const { changes, steps } = settings.run;
-    const found = lanes.map((one) => ({ key: one.name, name: labels[one.name], ...recovery(one, stages, now) }));
+    const recoveries = lanes.map((one) => ({ key: one.name, name: labels[one.name], ...recovery(one, stages, now) }));
     const last = stages.findLast(({ from }) => from <= now);
-    const there = found.filter(({ back }) => back !== null).sort((a, b) => a.back - b.back);
-    const missed = found.filter(({ back }) => back === null).map(({ name }) => name);
+    const there = recoveries.filter(({ back }) => back !== null).sort((a, b) => a.back - b.back);
+    const missed = recoveries.filter(({ back }) => back === null).map(({ name }) => name);
     const since = last.from > 0 ? `${plural(now - last.from, "update")} after the reward changed` : `After ${plural(now, "update")}`;
     let text = `${since}: 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}, `;
     if (there.length) text += `was reached by ${spoken(there.map(({ name, back }) => `${name} ${back === 0 ? "at once" : `after ${back}`}`))}`;
     if (missed.length) text += `${there.length ? ", but " : "was "}not yet ${there.length ? "" : "reached "}by ${spoken(missed)}`;
     text += ". ";
     if (question_ && now === steps) {
-      const [names, backs] = ["key", "back"].map((key) => found.map((one) => one[key]));
+      const [names, backs] = ["key", "back"].map((key) => recoveries.map((one) => one[key]));
       text = `${question_.judge(answersOf(settings.ask, names, backs), settings.ask.why)}${text}`;
     } else if (question_ && now === 0 && !question_.guess()) text = `Make a guess, then press Play. ${text}`;
     if (now > 0 && changes.length === 0) text += "Select a state and change its reward: what was learnt is kept.";

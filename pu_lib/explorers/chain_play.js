@@ -29,11 +29,11 @@ function render({ model, el }) {
     const choose = select("", names.map((name) => [name, labels[name]]), get(key), (name) => put({ [key]: name }));
     choose.querySelector("select").setAttribute("aria-label", `${key} update`);
     const swatch = html("span", { class: "pu-live-swatch" });
-    const told = html("span", { class: "pu-live-told" });
+    const result = html("span", { class: "pu-live-told" });
     const picture = svg("svg", { height: BOARD, "aria-hidden": "true" });
     const room = html("div", { class: "pu-live-board" },
-      html("div", { class: "pu-live-bar" }, swatch, choose, told), picture);
-    return { key, room, picture, told };
+      html("div", { class: "pu-live-bar" }, swatch, choose, result), picture);
+    return { key, room, picture, result };
   });
   const curves = svg("svg", { height: CURVES, "aria-hidden": "true" });
   const plot = html("div", {}, curves);
@@ -45,7 +45,7 @@ function render({ model, el }) {
       get("eta") === 1 ? "" : `${get("eta")} times `}(${get("share")} × its expected discounted visits + ${Number((1 - get("share")).toFixed(3))}).`),
     words);
 
-  function drawBoard({ picture, told, room }, name, width) {
+  function drawBoard({ picture, result, room }, name, width) {
     picture.replaceChildren();
     room.style.setProperty("--tone", colours[name]);
     const { policies, q, performance } = path(name)[now];
@@ -80,7 +80,7 @@ function render({ model, el }) {
     }
     svg("text", { x: x(0), y: y + radius + 34, "text-anchor": "middle", class: "pu-live-faint" }, picture, "s₀");
     svg("text", { x: x(last), y: y + radius + 34, "text-anchor": "middle", class: "pu-live-faint" }, picture, "end");
-    told.textContent = `return ${performance.toFixed(3)}`;
+    result.textContent = `return ${performance.toFixed(3)}`;
   }
 
   function drawCurves(width) {
@@ -117,7 +117,7 @@ function render({ model, el }) {
   }
 
   // What a frame shows, in words.
-  function told(name) {
+  function sentenceOf(name) {
     const { policies, q } = path(name)[now];
     const inner = policies.slice(0, last);
     const jumping = inner.filter(([a, b]) => a > b).length;
@@ -131,8 +131,8 @@ function render({ model, el }) {
     const [first, second] = played();
     const won = winner(first, second);
     const verdict = won.length ? asked.judge(won, "The winner is whoever corrects the first states sooner, not whoever goes less far wrong.") : "";
-    let text = `After ${plural(now, "update")}: ${told(first)}`;
-    if (first !== second) text += ` ${told(second)}`;
+    let text = `After ${plural(now, "update")}: ${sentenceOf(first)}`;
+    if (first !== second) text += ` ${sentenceOf(second)}`;
     if (now === 0) text = `Before the first update both policies toss a coin in each state. Then jumping is the better action in ${jumpers(first)} of the ${last} states. ${asked.guess() ? "Press" : "Make a guess, then press"} Play.`;
     else if (now === end) text = `${verdict}${arrival(first)}${first === second ? "" : ` ${arrival(second)}`}`;
     if (words.textContent !== text) words.textContent = text;

@@ -119,7 +119,7 @@ function render({ model, el }) {
   }
 
   const called = (group) => spoken(group.map((name) => labels[name]));
-  const groups = (found) => grouped(names, found, (a, b) => a - b);
+  const groups = (valueOf) => grouped(names, valueOf, (a, b) => a - b);
 
   function say(t = 0) {
     const n = get("n");
@@ -139,8 +139,8 @@ function render({ model, el }) {
   }
 
   function verdict() {
-    const found = groups((name) => races[name].count).filter(([count]) => Number.isFinite(count));
-    const [first, ...rest] = found;
+    const finite = groups((name) => races[name].count).filter(([count]) => Number.isFinite(count));
+    const [first, ...rest] = finite;
     const story = `${called(first[1])} ${first[1].length > 1 ? "were" : "was"} first, after ${plural(first[0], "step")}${
       rest.length ? `; ${spoken(rest.map(([count, group]) => `${called(group)} took ${count}`))}` : ""
     }. The way out had ${plural(get("n"), "step")}.`;

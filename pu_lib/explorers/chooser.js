@@ -19,10 +19,10 @@ function render({ model, el }) {
   const idle = (i) => new Set(questions[i][2].map(([value]) => chosen(get("rules"), answers().with(i, value)))).size === 1;
 
   function draw() {
-    const found = get("advice")[chosen(get("rules"), answers())];
-    const how = `Loss: ${found.loss}. Step size: ${found["step size"]}. Exploration: ${found.exploration}.`;
+    const entry = get("advice")[chosen(get("rules"), answers())];
+    const how = `Loss: ${entry.loss}. Step size: ${entry["step size"]}. Exploration: ${entry.exploration}.`;
     words.replaceChildren(
-      html("strong", {}, found.update), ` ${how} ${found.why} ${found.scope} `, html("a", { href: found.link }, found.page),
+      html("strong", {}, entry.update), ` ${how} ${entry.why} ${entry.scope} `, html("a", { href: entry.link }, entry.page),
     );
     el.querySelectorAll("select").forEach((choice, i) => { choice.disabled = idle(i); });
   }

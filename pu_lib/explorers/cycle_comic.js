@@ -18,7 +18,7 @@ function render({ model, el }) {
   const mdp = deterministic(rewards, successors, discount);
   let frames = [];
   let now = 0;
-  const told = new Set(); // the steps that have been open
+  const opened = new Set(); // the steps that have been open
 
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("CE always moves towards the action that is best now. Where is the policy after these eight steps?",
@@ -127,7 +127,7 @@ function render({ model, el }) {
     el.querySelector(".pu-live").style.setProperty("--tone", colours[get("update")]);
     choose.set(get("update"));
     period.set(get("period"));
-    told.clear();
+    opened.clear();
     open().slice(0, 8).forEach((frame, t) => draw(panels[t].picture, frame, false));
     show(Math.min(now, 8));
   }
@@ -139,10 +139,10 @@ function render({ model, el }) {
     const frame = open()[t];
     draw(big, frame, true);
     drawLevels(frame);
-    told.add(t);
+    opened.add(t);
     panels.forEach(({ node, note }, i) => {
       const { state, greedy: target } = open()[i];
-      const fault = told.has(i) && mistaken(open()[i]); // not before the reader has been there
+      const fault = opened.has(i) && mistaken(open()[i]); // not before the reader has been there
       node.setAttribute("aria-pressed", `${i === t}`);
       node.classList.toggle("pu-live-fault", fault);
       note.textContent = `${i + 1}. ${fault ? "mistaken" : `${s_(state)} → ${a_(target)}`}`;

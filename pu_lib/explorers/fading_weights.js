@@ -25,21 +25,21 @@ function render({ model, el }) {
     html("div", { class: "pu-live-bar" }, exponent.row), room,
     setting, html("p", { class: "pu-live-key" }, "Line: the share of the three worse actions. Dashed: the proved upper bound. Dotted: the floor, below which the weights spent so far cannot bring the share."),
     words, html("details", { class: "pu-live-fold" }, html("summary", {}, "First weight"), size));
-  let found = null;
+  let curves = null;
 
   const redraw = fit(room, (width) => {
     const { line } = axes(picture, width, HIGH, { from: 1, to: END, log: true, title: "updates" },
       { from: 1e-6, to: 1, log: true, title: "share of the worse actions" });
     const group = svg("g", { style: `--tone:${tone}` }, picture);
-    const points = (key) => found.times.map((t, i) => [t, found[key][i]]).filter(([t]) => t > 0);
+    const points = (key) => curves.times.map((t, i) => [t, curves[key][i]]).filter(([t]) => t > 0);
     line(points("bound"), { class: "pu-live-bound" });
     line(points("floor"), { class: "pu-live-floor" });
     line(points("mass"), { class: "pu-live-curve" }, group);
   });
 
   function say() {
-    const [x, mass] = [get("exponent"), found.mass.at(-1)];
-    const spent = found.spent.at(-1);
+    const [x, mass] = [get("exponent"), curves.mass.at(-1)];
+    const spent = curves.spent.at(-1);
     let text;
     if (!tried) {
       text = `Here x = ${x.toFixed(2)}: each weight is ${x === 0 ? "as large as the first" : "smaller than the one before"}. After a million updates the worse actions have ${brief(mass)}. ${asked.guess() ? "" : "Make a guess, then "}${asked.guess() ? "Move" : "move"} the exponent.`;
@@ -56,7 +56,7 @@ function render({ model, el }) {
   }
 
   function draw() {
-    found = fading(get("exponent"), get("eta"), ACTIONS, END);
+    curves = fading(get("exponent"), get("eta"), ACTIONS, END);
     exponent.set(get("exponent"));
     size.set(get("eta"));
     setting.textContent = `Four actions, uniform start; the first weight is ${get("eta")}, and it is divided by (t + 1)ˣ.`;

@@ -48,7 +48,7 @@ function render({ model, el }) {
 
   function say() {
     const left = (where) => runs[where].gaps.at(-1).toFixed(3);
-    const told = (where) => (there(where) === undefined
+    const outcome = (where) => (there(where) === undefined
       ? `the worst context is ${left(where)} from its optimum after ${steps} updates`
       : `the distance is 0 at all contexts from update ${there(where)} on`);
     const x = get("growth");
@@ -56,9 +56,9 @@ function render({ model, el }) {
     const arrived = there("before") !== undefined;
     let text;
     if (!tried) {
-      text = `${weights} and the fit before the projection, ${told("before")}. ${asked.guess() ? "Now move the fit, and let the weights grow." : "Make a guess, then move the fit, and let the weights grow."}`;
+      text = `${weights} and the fit before the projection, ${outcome("before")}. ${asked.guess() ? "Now move the fit, and let the weights grow." : "Make a guess, then move the fit, and let the weights grow."}`;
     } else {
-      text = `${arrived ? asked.judge(["before"], "Only the target before the projection is linear, so that the model can fit it.") : ""}${weights} and the fit before the projection, ${told("before")}; with the fit after it, ${told("after")}. ${arrived
+      text = `${arrived ? asked.judge(["before"], "Only the target before the projection is linear, so that the model can fit it.") : ""}${weights} and the fit before the projection, ${outcome("before")}; with the fit after it, ${outcome("after")}. ${arrived
         ? "There the target is cut off at the edges of the simplex, and the linear model cannot match it, whatever the weight."
         : x > 1 ? "Let the weights grow faster." : "Now let the weights grow."}`;
     }

@@ -22,8 +22,8 @@ function render({ model, el }) {
   };
   controls.words.type = "search";
   controls.words.placeholder = "Theorem 4";
-  const found = document.createElement("p");
-  found.setAttribute("aria-live", "polite");
+  const counter = document.createElement("p");
+  counter.setAttribute("aria-live", "polite");
 
   Object.entries(controls).forEach(([key, control]) => {
     control.name = key;
@@ -46,13 +46,13 @@ function render({ model, el }) {
       table.hidden = left === 0;
       shown += left;
     });
-    found.textContent = `${shown} of ${total} claims`;
+    counter.textContent = `${shown} of ${total} claims`;
   };
   Object.keys(controls).forEach((key) => model.on(`change:${key}`, refresh));
 
   const root = document.createElement("div");
   root.className = "pu-ledger-filter";
-  root.append(labelled("of", controls.scope), labelled("status", controls.status), labelled("with the words", controls.words), found);
+  root.append(labelled("of", controls.scope), labelled("status", controls.status), labelled("with the words", controls.words), counter);
   el.append(root);
   const asked = new URLSearchParams(location.search);
   [["scope", "scopes"], ["status", "statuses"]].forEach(([key, known]) => {

@@ -24,7 +24,7 @@ function render({ model, el }) {
   const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones. Both: the change of θ₁ − θ₂ in one step of weight ½ from the uniform policy, under PG-ES from the parameters (1, 1).");
   frame(el, "noise", asked.box, html("div", { class: "pu-live-bar" }, control.row), key, room, words);
   const odds = () => Math.round(100 * get("odds")) / 100;
-  const found = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
+  const sampledSteps = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
 
   const redraw = fit(room, (width) => {
     picture.replaceChildren();
@@ -33,7 +33,7 @@ function render({ model, el }) {
     const unit = 2 * ((width - label) / 2 - 12); // no step here exceeds one half
     const bottom = ROW * names.length + 4;
     svg("line", { x1: middle, x2: middle, y1: 0, y2: bottom, class: "pu-live-axis" }, picture);
-    found().forEach(([name, exact, mean], i) => {
+    sampledSteps().forEach(([name, exact, mean], i) => {
       const y = ROW * i + 19;
       const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
       svg("text", { x: 0, y: y + 5, "font-weight": 600 }, row, labels[name]);
@@ -53,8 +53,8 @@ function render({ model, el }) {
       return;
     }
     const better = odds() === sure ? "The two actions are equally good" : `On average ${odds() > sure ? "a₁" : "a₂"} is better`;
-    const wrong = found().filter(([, exact, mean]) => odds() !== sure && exact * mean < -1e-12).map(([name]) => labels[name]);
-    const biased = found().filter(([, exact, mean]) => Math.abs(exact - mean) > 1e-12).map(([name]) => labels[name]);
+    const wrong = sampledSteps().filter(([, exact, mean]) => odds() !== sure && exact * mean < -1e-12).map(([name]) => labels[name]);
+    const biased = sampledSteps().filter(([, exact, mean]) => Math.abs(exact - mean) > 1e-12).map(([name]) => labels[name]);
     const fair = names.map((name) => labels[name]).filter((name) => !biased.includes(name));
     const right = wrong.length === 0 ? "all" : wrong.length === names.length ? "none" : "mean";
     const verdict = odds() === start ? asked.judge([right], "What decides is whether an update uses the size of the sampled values, or only which of them is larger.") : "";

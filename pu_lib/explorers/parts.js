@@ -173,7 +173,7 @@ function clock(end, seconds, frame, finish, from = 0) {
   return () => { stopped = true; };
 }
 
-// A play button beside a slider of time. While it plays, the words are not read out. `show` is told
+// A play button beside a slider of time. While it plays, the words are not read out. `show` receives
 // the step, and whether it is shown for paper alone.
 function playback(time, end, seconds, show, words) {
   let stop = null;
@@ -288,10 +288,10 @@ function coinciding(what, groups) {
   return first ? `The ${what} of ${first} coincide${rest.map((others) => `, and so do those of ${others}`).join("")}. ` : "";
 }
 
-// The names grouped by what was found for them, in the order of `compare`.
-function grouped(names, found, compare) {
+// The names grouped by `valueOf`, in the order of `compare`.
+function grouped(names, valueOf, compare) {
   const groups = new Map();
-  names.forEach((name) => groups.set(found(name), [...(groups.get(found(name)) ?? []), name]));
+  names.forEach((name) => groups.set(valueOf(name), [...(groups.get(valueOf(name)) ?? []), name]));
   return [...groups].sort(([a], [b]) => compare(a, b));
 }
 
@@ -328,9 +328,9 @@ const PAUSE = 300; // milliseconds between changes of the address, of which Safa
 
 function addressOf(name) {
   const inNotebook = document.body.hasAttribute("data-jp-theme-light");
-  const given = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.indexOf("=") > 0));
+  const settings = () => (inNotebook ? [] : window.location.hash.slice(1).split(";").filter((text) => text.indexOf("=") > 0));
   const nameOf = (text) => text.slice(0, text.indexOf("="));
-  const page = (window.puAddress ??= { parts: new Map(given().map((text) => [nameOf(text), text])), last: -Infinity, waiting: null });
+  const page = (window.puAddress ??= { parts: new Map(settings().map((text) => [nameOf(text), text])), last: -Infinity, waiting: null });
   const put = () => {
     [page.waiting, page.last] = [null, performance.now()];
     const text = [...page.parts.values()].filter(Boolean).join(";");
@@ -338,8 +338,8 @@ function addressOf(name) {
     window.history.replaceState(null, "", text ? `#${text}` : `${pathname}${search}`);
   };
   return {
-    read: () => given().find((text) => nameOf(text) === name) ?? null,
-    isFirst: () => given().length > 0 && nameOf(given()[0]) === name,
+    read: () => settings().find((text) => nameOf(text) === name) ?? null,
+    isFirst: () => settings().length > 0 && nameOf(settings()[0]) === name,
     current: () => page.parts.get(name) ?? "",
     write(text) {
       if (inNotebook || text === (page.parts.get(name) ?? "")) return;
@@ -404,20 +404,20 @@ const kept = (render, fits = () => true) => ({
       return changed.length ? [[model.get("address"), 1], ...changed].map((pair) => pair.join("=")).join("&") : "";
     };
     const read = () => {
-      const given = new Map((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
-      const found = rules.filter(([key]) => given.has(key)).map(([key, rule]) => [key, settingFrom(given.get(key) ?? "", rule)])
+      const written = new Map((address.read() ?? "").split("&").slice(1).map((part) => part.split(/=(.*)/s)));
+      const entries = rules.filter(([key]) => written.has(key)).map(([key, rule]) => [key, settingFrom(written.get(key) ?? "", rule)])
         .filter(([, value]) => value !== undefined);
-      return Object.fromEntries(found);
+      return Object.fromEntries(entries);
     };
-    const found = read();
-    if (fits((key) => found[key] ?? model.get(key))) Object.entries(found).forEach(([key, value]) => model.set(key, value));
+    const restored = read();
+    if (fits((key) => restored[key] ?? model.get(key))) Object.entries(restored).forEach(([key, value]) => model.set(key, value));
     render({ model, el });
     address.write(text());
 
-    const told = html("span", { class: "pu-live-key", role: "status" });
-    const { box, copy } = copier((words) => { told.textContent = words; });
+    const status = html("span", { class: "pu-live-key", role: "status" });
+    const { box, copy } = copier((words) => { status.textContent = words; });
     const link = button("Copy link", () => copy(address.link(text() || `${model.get("address")}=1`), "link to these settings"), "pu-live-small");
-    el.firstElementChild.append(html("div", { class: "pu-live-bar pu-live-keep" }, link, told), box);
+    el.firstElementChild.append(html("div", { class: "pu-live-bar pu-live-keep" }, link, status), box);
     rules.forEach(([key]) => model.on(`change:${key}`, () => address.write(text())));
     window.addEventListener("hashchange", () => {
       const part = address.read();

@@ -1,9 +1,9 @@
 // Two axes, each linear, logarithmic, or logarithmic to both sides of zero, and curves over them.
 
 const powers = (low, high) => {
-  const found = [];
-  for (let k = Math.ceil(Math.log10(low) - 1e-9); 10 ** k <= high * 1.0001; k += 1) found.push(10 ** k);
-  return found;
+  const powers = [];
+  for (let k = Math.ceil(Math.log10(low) - 1e-9); 10 ** k <= high * 1.0001; k += 1) powers.push(10 ** k);
+  return powers;
 };
 
 const raised = (k) => [...`${k}`].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");

@@ -16,12 +16,12 @@ function render({ model, el }) {
       if (guess) setting = here();
       draw();
     });
-  const change = (given) => {
+  const change = (preset) => {
     asked.reveal();
-    put(given);
+    put(preset);
   };
   const control = slider("value of a₁", ...range("value"), 0.01, get("value"), (x) => x.toFixed(2), (x) => change({ value: x }));
-  const presets = get("presets").map(([text, given]) => button(text, () => change(given), "pu-live-small"));
+  const presets = get("presets").map(([text, preset]) => button(text, () => change(preset), "pu-live-small"));
   const picture = svg("svg", { height: ROW * (names.length + 1) + 26, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const key = html("p", { class: "pu-live-key" });
@@ -30,7 +30,7 @@ function render({ model, el }) {
 
   const here = () => JSON.stringify([get("value"), get("policy")]);
   const q = () => [Math.round(100 * get("value")) / 100, 1, 0];
-  const found = (name) => oneStep(name, get("policy"), q(), weight);
+  const stepOf = (name) => oneStep(name, get("policy"), q(), weight);
   // three decimals, or one digit and its power of ten where these would be zeros
   const short = (x) => (x >= 0.0005 || x === 0 ? x.toFixed(3) : brief(x));
   const signed = (x) => `${x < 0 ? "−" : "+"}${short(Math.abs(x))}`;
@@ -65,7 +65,7 @@ function render({ model, el }) {
     svg("text", { x: width, y: 13, "text-anchor": "end", class: "pu-live-faint" }, picture, "value");
     row("before", pi, worth(pi), 0, "transparent");
     names.filter(asked.open).forEach((name, i) => {
-      const { after, change: gain } = found(name);
+      const { after, change: gain } = stepOf(name);
       row(labels[name], after, signed(gain), i + 1, colours[name], gain < 0);
     });
   });
@@ -78,8 +78,8 @@ function render({ model, el }) {
       words.textContent = "Make a guess, and the policies after one step appear.";
       return;
     }
-    const lower = names.filter((name) => found(name).change < -1e-12);
-    const say = (name) => `${labels[name]} lowers the value from ${apart([get("policy"), found(name).after], worth).join(" to ")}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${short(get("policy")[2])} to ${short(found(name).after[2])}`;
+    const lower = names.filter((name) => stepOf(name).change < -1e-12);
+    const say = (name) => `${labels[name]} lowers the value from ${apart([get("policy"), stepOf(name).after], worth).join(" to ")}: it lifts a₂ at the cost of a₁, and the share of the worthless a₃ goes from ${short(get("policy")[2])} to ${short(stepOf(name).after[2])}`;
     const verdict = setting !== here() ? ""
       : asked.judge(lower.length ? lower : ["none"], lower.length ? `${spoken(lower.map((name) => labels[name]))} takes most from the likeliest action, however good it is.` : "");
     words.textContent = lower.length

@@ -65,28 +65,28 @@ function render({ model, el }) {
 
   const scope = () => (get("samples") ? SAMPLED : EXACT);
   const first = () => (get("samples") ? "group advantages, as set" : rows[0][1]);
-  const told = (count) => (Number.isFinite(count) ? digits(count) : `over ${digits(scope().most)}`);
+  const countText = (count) => (Number.isFinite(count) ? digits(count) : `over ${digits(scope().most)}`);
 
   const redraw = fit(room, (width) => {
     const { line } = axes(picture, width, TALL, { from: 1, to: END, log: true, title: "steps n before the change" },
       { from: 1, to: 100000, log: true, title: "steps n′ until the new best action has one half" });
-    curves.forEach((found, i) => line(found.filter(({ count }) => Number.isFinite(count) && count >= 1).map(({ n, count }) => [n, count]),
+    curves.forEach((curve, i) => line(curve.filter(({ count }) => Number.isFinite(count) && count >= 1).map(({ n, count }) => [n, count]),
       { class: "pu-live-curve", "stroke-dasharray": dashes[i], ...(i === 0 ? { "stroke-width": "4" } : {}) }, svg("g", { style: hues[i] }, picture)));
   });
 
   function say() {
-    const [now, base] = curves.map((found) => found.at(-1));
+    const [now, base] = curves.map((curve) => curve.at(-1));
     const initial = keys.every((key) => get(key) === USUAL[key]);
     const judged = initial ? asked.judge(["few"], "The bonus ends the growth only where the log-odds come near 1/τ = 100.") : "";
     const open = asked.open() || tried;
     const [subject, other] = get("samples") ? ["the policy gradient of group advantages", "PG-SM with a critic"] : ["PG-SM as set", "plain PG-SM"];
     const text = open
-      ? `${judged}After ${digits(END)} steps ${subject} needs ${Number.isFinite(now.count) ? plural(now.count, "step") : `${told(now.count)} steps`} to come back, at a regret of ${brief(now.regret)}; ${other} needs ${told(base.count)}, at ${brief(base.regret)}. ${get("samples") ? `These are medians of ${SEEDS.length} runs. ` : ""}The product of count and regret is ${Number.isFinite(now.count) ? brief(now.count * now.regret) : "unbounded"} and ${Number.isFinite(base.count) ? brief(base.count * base.regret) : "unbounded"}.`
+      ? `${judged}After ${digits(END)} steps ${subject} needs ${Number.isFinite(now.count) ? plural(now.count, "step") : `${countText(now.count)} steps`} to come back, at a regret of ${brief(now.regret)}; ${other} needs ${countText(base.count)}, at ${brief(base.regret)}. ${get("samples") ? `These are medians of ${SEEDS.length} runs. ` : ""}The product of count and regret is ${Number.isFinite(now.count) ? brief(now.count * now.regret) : "unbounded"} and ${Number.isFinite(base.count) ? brief(base.count * base.regret) : "unbounded"}.`
       : "Make a guess about the bonus of 0.01, or move a slider. The curves and the table show the counts then.";
     if (words.textContent !== text) words.textContent = text;
     const shownNow = open ? curves : [];
     results.replaceChildren(...rows.map(([, name], i) => {
-      const cells = shownNow.length ? [told(shownNow[i].find(({ n }) => n === 1000).count), told(shownNow[i].at(-1).count), brief(shownNow[i].at(-1).regret)] : ["…", "…", "…"];
+      const cells = shownNow.length ? [countText(shownNow[i].find(({ n }) => n === 1000).count), countText(shownNow[i].at(-1).count), brief(shownNow[i].at(-1).regret)] : ["…", "…", "…"];
       return html("tr", {}, html("th", { scope: "row" }, i === 0 ? first() : name), ...cells.map((cell) => html("td", {}, cell)));
     }));
     picture.style.visibility = open ? "visible" : "hidden";

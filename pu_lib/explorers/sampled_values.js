@@ -48,15 +48,15 @@ function render({ model, el }) {
   function say() {
     const t = times[now];
     const wins = lawOf(get("noise"))[0][1][1] > 1 ? 1 : 0.25;
-    const found = grouped(names, (name) => runs[name][t].toFixed(2), (a, b) => b - a)
+    const groups = grouped(names, (name) => runs[name][t].toFixed(2), (a, b) => b - a)
       .map(([share, group]) => `${share} under ${spoken(group.map((name) => labels[name]))}`);
     const twins = runs.ce && runs.mce && runs.ce.every((x, s) => Math.abs(x - runs.mce[s]) < 1e-9)
       ? ` The curves of ${labels.ce} and ${labels.mce} coincide.` : "";
     let text;
     if (now === 0) text = `All start at one half. ${asked.guess() ? "Press Play." : "Make a guess, then press Play."}`;
-    else if (now < times.length - 1) text = `After ${plural(t, "sample")}, a₂ has ${spoken(found)}.`;
+    else if (now < times.length - 1) text = `After ${plural(t, "sample")}, a₂ has ${spoken(groups)}.`;
     else {
-      text = `${asked.judge([wins === 1 ? "all" : "greedy"], "What decides is whether an update uses the size of the sampled values, or only which of them is larger.")}After ${plural(t, "sample")}, a₂ has ${spoken(found)}. ${wins === 1
+      text = `${asked.judge([wins === 1 ? "all" : "greedy"], "What decides is whether an update uses the size of the sampled values, or only which of them is larger.")}After ${plural(t, "sample")}, a₂ has ${spoken(groups)}. ${wins === 1
         ? "So little noise never makes a₂ look worse, and all find it."
         : `a₂ looks better in one sample out of four, and ${spoken(["ce", "mce"].map((name) => labels[name]))} end up playing it as often as it wins. The others follow the mean.`}${twins}`;
     }

@@ -167,14 +167,14 @@ function render({ model, el }) {
   }
 
   function story() {
-    const found = grouped(names, (name) => arrivals[name][1], (a, b) => a - b);
-    const [[fastest, leaders], ...rest] = found;
+    const ranked = grouped(names, (name) => arrivals[name][1], (a, b) => a - b);
+    const [[fastest, leaders], ...rest] = ranked;
     if (fastest === 0 && !rest.length) return `${spoken(best(aim()))} had 95 % from the start: there was nothing to win${again()}. `;
     if (!Number.isFinite(fastest)) return `No update gives ${spoken(best(aim()))} 95 % within ${digits(MOST)} steps. `;
-    const told = rest.map(([count, group]) => (Number.isFinite(count)
+    const slower = rest.map(([count, group]) => (Number.isFinite(count)
       ? `${called(group)} took ${digits(count)}` : `${called(group)} had not arrived after ${digits(MOST)}`));
     return `${asked.judge(leaders, because(leaders[0]))}${called(leaders)} ${leaders.length > 1 ? "were" : "was"} the first at 95 %, after ${plural(fastest, "step")}${
-      told.length ? `; ${spoken(told)}` : ""}. `;
+      slower.length ? `; ${spoken(slower)}` : ""}. `;
   }
 
   // Why the fastest update is fast.

@@ -88,7 +88,7 @@ function pg_es(theta, pi, q, best, weight, n_actions) {
 }
 
 function di(theta, pi, q, best, weight, n_actions) {
-  let kept, largest, n_above, threshold, top, total;
+  let largest, n_above, n_kept, threshold, top, total;
   top = q[0];
   for (let a = 1; a < n_actions; a += 1) {
     top = max(top, q[a]);
@@ -99,29 +99,29 @@ function di(theta, pi, q, best, weight, n_actions) {
     total += theta[a];
   }
   threshold = (total - 1) / n_actions;
-  kept = 0;
+  n_kept = 0;
   for (let a = 0; a < n_actions; a += 1) {
-    kept += theta[a] > threshold;
+    n_kept += theta[a] > threshold;
   }
   for (let _ = 0; _ < n_actions - 2; _ += 1) {
-    if (kept == 1) {
+    if (n_kept == 1) {
       break;
     }
     total = 0;
     for (let a = 0; a < n_actions; a += 1) {
       total += choose(theta[a] > threshold, theta[a], 0);
     }
-    threshold = max(threshold, (total - 1) / kept);
+    threshold = max(threshold, (total - 1) / n_kept);
     n_above = 0;
     for (let a = 0; a < n_actions; a += 1) {
       n_above += theta[a] > threshold;
     }
-    if (n_above == kept) {
+    if (n_above == n_kept) {
       break;
     }
-    kept = n_above;
+    n_kept = n_above;
   }
-  if (kept == 1) {
+  if (n_kept == 1) {
     largest = theta[0];
     for (let a = 1; a < n_actions; a += 1) {
       largest = max(largest, theta[a]);
@@ -164,7 +164,7 @@ function npg(theta, pi, q, best, weight, n_actions) {
 }
 
 function sce(theta, pi, q, best, weight, n_actions) {
-  let below, divisor, found, gain, largest, level, level_below, likeliest, lowered, mean_gap, missing, second, share, total;
+  let below, divisor, gain, largest, level, level_below, likeliest, lowered, mean_gap, missing, positive, second, share, total;
   largest = pi[0];
   level = q[0];
   for (let a = 1; a < n_actions; a += 1) {
@@ -192,13 +192,13 @@ function sce(theta, pi, q, best, weight, n_actions) {
       likeliest = a;
     }
   }
-  found = total > 0;
+  positive = total > 0;
   divisor = choose(total > 0, total, 1);
-  gain = choose(found, missing / divisor, choose(likeliest == best, 0, 1));
+  gain = choose(positive, missing / divisor, choose(likeliest == best, 0, 1));
   for (let a = 0; a < n_actions; a += 1) {
     below = (q[a] == level) ? level_below : ((q[a] - level) < mean_gap);
     lowered = choose(below, pi[a], 0);
-    share = choose(found, lowered / divisor, choose(a == likeliest, 1, 0));
+    share = choose(positive, lowered / divisor, choose(a == likeliest, 1, 0));
     theta[a] += weight * choose(a == best, gain, -share);
   }
 }

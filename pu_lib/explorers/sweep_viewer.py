@@ -36,7 +36,7 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
             "scheme_words": panel.words if panel.n_actions else panel.words.split(", ", 1)[1],
             "words": panel.words,
             "axis_words": panel.axis_words,
-            "linear": panel.axis != "eta",
+            "linear": panel.axis != "step_size",
             "axis": held.curves(name).axis.tolist(),
             "runs": held.curves(name).n_runs,
             "curves": _curves(held.curves(name)),
@@ -48,14 +48,14 @@ def panel_data(results: Results | None = None) -> dict[str, dict[str, Any]]:
 
 def _curves(curves: Curves) -> dict[str, dict[str, list[list[float]]]]:
     """Return the curves of a panel, by update and by statistic."""
-    found: dict[str, dict[str, list[list[float]]]] = {update: {} for update in curves.updates}
+    points: dict[str, dict[str, list[list[float]]]] = {update: {} for update in curves.updates}
     for statistic in STATISTICS:
         low, high = curves.interval(statistic)
         point = curves.point(statistic)
         for i, update in enumerate(curves.updates):
             triples = zip(point[i], low[i], high[i], strict=True)
-            found[update][statistic] = [[float(f"{x:.3g}") for x in triple] for triple in triples]
-    return found
+            points[update][statistic] = [[float(f"{x:.3g}") for x in triple] for triple in triples]
+    return points
 
 
 class SweepViewer(Kept):

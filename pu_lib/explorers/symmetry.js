@@ -23,7 +23,7 @@ function render({ model, el }) {
   const key = html("p", { class: "pu-live-key" }, "Upper arrow: the step for q = (1, 0). Lower arrow: the step for −q. Bar: their sum, or a dot where it is zero. Lengths: the change of θ₁ − θ₂ in one step of weight ½, under PG-ES from parameters of norm √2.");
   frame(el, "symmetry", asked.box, html("div", { class: "pu-live-bar" }, control.row), key, room, words);
 
-  const found = () => names.map((name) => [name, mirror(name, get("policy"), WEIGHT)]);
+  const pairs = () => names.map((name) => [name, mirror(name, get("policy"), WEIGHT)]);
   const isZero = (steps) => Math.abs(steps[0] + steps[1]) < 1e-12;
 
   const redraw = fit(room, (width) => {
@@ -34,7 +34,7 @@ function render({ model, el }) {
     const unit = (width - label - value) / 2 - 6;
     const bottom = ROW * names.length + 4;
     svg("line", { x1: middle, x2: middle, y1: 0, y2: bottom, class: "pu-live-axis" }, picture);
-    found().forEach(([name, steps], i) => {
+    pairs().forEach(([name, steps], i) => {
       const [away, home] = steps;
       const y = ROW * i + 22;
       const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
@@ -59,8 +59,8 @@ function render({ model, el }) {
   function draw() {
     control.set(get("policy"));
     redraw();
-    const cancel = found().filter(([, steps]) => isZero(steps)).map(([name]) => labels[name]);
-    const others = grouped(found().filter(([, steps]) => !isZero(steps)).map(([name]) => name),
+    const cancel = pairs().filter(([, steps]) => isZero(steps)).map(([name]) => labels[name]);
+    const others = grouped(pairs().filter(([, steps]) => !isZero(steps)).map(([name]) => name),
       (name) => mirror(name, get("policy"), WEIGHT).map((x) => Math.abs(x).toFixed(2)).join(" against "),
       () => 0);
     const x = get("policy");

@@ -63,9 +63,9 @@ function render({ model, el }) {
     let text = `For ${plural(n, "step")} ${turns}; then ${last} is best. ${asked.guess() ? "Run the clocks." : "Make a guess, then run the clocks."}`;
     if (ran) {
       const usual = actions === 3 && used.length > 1 && n >= 100 && order.every((a, i) => a !== order[(i + 1) % 4]);
-      const found = grouped(names, clock, (a, b) => Number(a.replace(/\D/g, "")) - Number(b.replace(/\D/g, "")));
+      const groups = grouped(names, clock, (a, b) => Number(a.replace(/\D/g, "")) - Number(b.replace(/\D/g, "")));
       text = `${usual ? asked.judge(["third"]) : ""}After ${plural(n, "step")} in which ${turns}, ${last} is back at 1/${actions} after ${
-        spoken(found.map(([steps, group]) => `${plural(steps, "step").replace(/(step)s?$/, steps === "1" ? "$1" : "$1s")} under ${spoken(group.map((name) => labels[name]))}`))}.`;
+        spoken(groups.map(([steps, group]) => `${plural(steps, "step").replace(/(step)s?$/, steps === "1" ? "$1" : "$1s")} under ${spoken(group.map((name) => labels[name]))}`))}.`;
     }
     if (words.textContent !== text) words.textContent = text;
   }

@@ -425,13 +425,13 @@ export function travel(name, pi, values, w, scale = 1) {
 // Infinity where that takes more than `most`.
 export function arrive(runner, q, goals, from, most) {
   const top = Math.max(...q);
-  const found = goals.map(() => Infinity);
+  const arrivals = goals.map(() => Infinity);
   for (let t = 0, k = 0; t <= most && k < goals.length; t += 1) {
     runner.go(from + t);
     const share = sum(runner.path[from + t].filter((_, a) => q[a] === top));
-    while (k < goals.length && share >= goals[k] - runner.rounding) found[k++] = t;
+    while (k < goals.length && share >= goals[k] - runner.rounding) arrivals[k++] = t;
   }
-  return found;
+  return arrivals;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -445,41 +445,41 @@ const nextOdds = (kappa, nActions, w) =>
 export function fading(exponent, eta, nActions, end) {
   const c = nActions / (nActions - 1);
   const start = 1 - 1 / nActions;
-  const found = { times: [], spent: [], mass: [], bound: [], floor: [] };
+  const curves = { times: [], spent: [], mass: [], bound: [], floor: [] };
   let kappa = 1 / (nActions - 1);
   let spent = 0;
   for (let t = 0, next = 0; t <= end; t += 1) {
     if (t === next || t === end) {
-      found.times.push(t);
-      found.spent.push(spent);
-      found.mass.push(1 / (1 + kappa));
-      found.bound.push(1 / (1 / start + (c / 2) * Math.min(1, 1 / (nActions - 1)) * spent));
-      found.floor.push(start * Math.exp(-c * spent));
+      curves.times.push(t);
+      curves.spent.push(spent);
+      curves.mass.push(1 / (1 + kappa));
+      curves.bound.push(1 / (1 / start + (c / 2) * Math.min(1, 1 / (nActions - 1)) * spent));
+      curves.floor.push(start * Math.exp(-c * spent));
       next = Math.max(t + 1, Math.round(1.08 * t));
     }
     const w = eta * (t + 1) ** -exponent;
     kappa = nextOdds(kappa, nActions, w);
     spent += w;
   }
-  return found;
+  return curves;
 }
 
 // The mass outside the best arm at weight eta, to half again as many updates as it takes to fall to
 // `goal`, which is `count`, with the mass it has `reached` then; Infinity where that is more than `most`.
 export function rateRun(nActions, eta, goal, most) {
-  const found = { times: [], mass: [], count: Infinity };
+  const run = { times: [], mass: [], count: Infinity };
   let kappa = 1 / (nActions - 1);
-  for (let t = 0, next = 0; t <= Math.min(most, 1.5 * found.count); t += 1) {
+  for (let t = 0, next = 0; t <= Math.min(most, 1.5 * run.count); t += 1) {
     const mass = 1 / (1 + kappa);
-    if (mass <= goal && t < found.count) [found.count, found.reached] = [t, mass];
+    if (mass <= goal && t < run.count) [run.count, run.reached] = [t, mass];
     if (t === next) {
-      found.times.push(t);
-      found.mass.push(mass);
+      run.times.push(t);
+      run.mass.push(mass);
       next = Math.max(t + 1, Math.round(1.08 * t));
     }
     kappa = nextOdds(kappa, nActions, eta);
   }
-  return found;
+  return run;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -651,12 +651,12 @@ function binomial(generator, group, p, other) {
   let left = uniform(generator);
   let chance = 1;
   for (let i = 0; i < group; i += 1) chance *= 1 - rare;
-  let found = 0;
-  for (; left >= chance && found < group; found += 1) {
+  let successes = 0;
+  for (; left >= chance && successes < group; successes += 1) {
     left -= chance;
-    chance *= ((group - found) / (found + 1)) * (rare / (1 - rare));
+    chance *= ((group - successes) / (successes + 1)) * (rare / (1 - rare));
   }
-  return p <= other ? found : group - found;
+  return p <= other ? successes : group - successes;
 }
 
 // {update, group, critic, exploration, entropy, normalised, decay}: as _sampled_step of
@@ -698,5 +698,5 @@ export function sampledCurve(given, ns, change, most, seed) {
 // The medians over an odd number of runs, for each n.
 export function medianCurve(curves) {
   const middle = (numbers) => numbers.sort((a, b) => a - b)[(numbers.length - 1) / 2];
-  return curves[0].map(({ n }, i) => ({ n, regret: middle(curves.map((found) => found[i].regret)), count: middle(curves.map((found) => found[i].count)) }));
+  return curves[0].map(({ n }, i) => ({ n, regret: middle(curves.map((curve) => curve[i].regret)), count: middle(curves.map((curve) => curve[i].count)) }));
 }

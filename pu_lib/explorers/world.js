@@ -155,10 +155,10 @@ export function optimum(mdp) {
   const { rewards } = mdp;
   const always = (actions) => rewards.map((row, s) => row.map((_, a) => (a === actions[s] ? 1 : 0)));
   let actions = rewards.map(greedy);
-  let found = null;
+  let evaluation = null;
   for (let more = true, round = 0; more && round < 1000; round += 1) {
-    found = evaluate(mdp, always(actions));
-    const { q } = found;
+    evaluation = evaluate(mdp, always(actions));
+    const { q } = evaluation;
     const own = actions;
     actions = q.map((row, s) => {
       const [most, now] = [Math.max(...row), row[own[s]]];
@@ -170,7 +170,7 @@ export function optimum(mdp) {
   const unsigned = { ...mdp, rewards: rewards.map((row) => row.map(Math.abs)) };
   const terms = evaluate(unsigned, always(actions));
   return {
-    v: found.v, q: found.q, performance: found.performance, uniform: evaluate(mdp, even).performance,
+    v: evaluation.v, q: evaluation.q, performance: evaluation.performance, uniform: evaluate(mdp, even).performance,
     terms: terms.q.map((row) => Math.max(...row)), scale: Math.max(terms.performance, evaluate(unsigned, even).performance),
   };
 }
@@ -246,21 +246,21 @@ export function normalised(best, performance) {
   return gap <= CLOSE * best.scale ? 1 : (performance - best.uniform) / gap;
 }
 
-// What recovery() has found so far for the path of a lane in a stage, so that each step is looked at once.
+// The progress of recovery() on the path of a lane in a stage, so that each step is read once.
 const recoveries = new WeakMap();
 
 function recoveryOf(path, stage) {
   if (!recoveries.has(path)) recoveries.set(path, new WeakMap());
-  const found = recoveries.get(path);
-  if (!found.has(stage)) {
+  const byStage = recoveries.get(path);
+  if (!byStage.has(stage)) {
     const { from, mdp, best } = stage;
     const among = best.q.map((row, s) => {
       const least = Math.max(...row) - CLOSE * best.terms[s];
       return row.map((value) => value >= least);
     });
-    found.set(stage, { next: from, among, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)) });
+    byStage.set(stage, { next: from, among, back: null, right: null, states: mdp.terminal.map((end) => (end ? 0 : null)) });
   }
-  return found.get(stage);
+  return byStage.get(stage);
 }
 
 // The steps from the last change, among the first t, until 95 % of the optimum is reached (`back`), until
@@ -269,25 +269,25 @@ function recoveryOf(path, stage) {
 export function recovery({ path }, stages, t) {
   const stage = stageAt(stages, t);
   const { from, mdp, best } = stage;
-  const found = recoveryOf(path, stage);
-  for (; found.next <= t; found.next += 1) {
-    const { performance, policies } = path[found.next];
-    const steps = found.next - from;
-    if (found.back === null && normalised(best, performance) >= 0.95) found.back = steps;
+  const progress = recoveryOf(path, stage);
+  for (; progress.next <= t; progress.next += 1) {
+    const { performance, policies } = path[progress.next];
+    const steps = progress.next - from;
+    if (progress.back === null && normalised(best, performance) >= 0.95) progress.back = steps;
     let all = true;
     for (let s = 0; s < policies.length; s += 1) {
       let [right, wrong] = [0, 0];
       policies[s].forEach((chance, a) => {
-        if (found.among[s][a]) right = Math.max(right, chance);
+        if (progress.among[s][a]) right = Math.max(right, chance);
         else wrong = Math.max(wrong, chance);
       });
-      if (mdp.terminal[s] || right > wrong + 1e-12) found.states[s] ??= steps; // equal by rounding is no choice
+      if (mdp.terminal[s] || right > wrong + 1e-12) progress.states[s] ??= steps; // equal by rounding is no choice
       else all = false;
     }
-    if (all) found.right ??= steps;
+    if (all) progress.right ??= steps;
   }
   const by = (steps) => (steps !== null && steps <= t - from ? steps : null);
-  return { back: by(found.back), right: by(found.right), states: found.states.map(by), from };
+  return { back: by(progress.back), right: by(progress.right), states: progress.states.map(by), from };
 }
 
 // The updates that answer the question of a task: those that are back first, or last.

@@ -19,10 +19,10 @@ def worst(check: Check, **arguments: Any) -> dict[str, list[Comparison]]:
     """Return the worst comparisons of a check by quantity, the worst first."""
     recorder = Recorder()
     check.function(recorder, **arguments)
-    found: dict[str, list[Comparison]] = {}
+    comparisons: dict[str, list[Comparison]] = {}
     for tally in recorder.tallies.values():
-        found.setdefault(tally.quantity, []).extend(tally.worst)
-    return found
+        comparisons.setdefault(tally.quantity, []).extend(tally.worst)
+    return comparisons
 
 
 def test_key_lemma_bound_matches_hand_solution() -> None:
@@ -98,8 +98,8 @@ def test_added_contested_start_is_not_entered() -> None:
 def test_necessity_check_refuses_an_idle_case_that_leaves_a_gap() -> None:
     """The weight 2 in all leaves the second arm a probability of at least e^-4 / 2."""
     check = checks.finite_sums_leave_a_gap
-    found = worst(check, idle={"loop": cv.looping_bandit()})
-    (idle,) = found["gap of q at the end where the state is not entered again"]
+    comparisons = worst(check, idle={"loop": cv.looping_bandit()})
+    (idle,) = comparisons["gap of q at the end where the state is not entered again"]
     assert idle.slack < 1e-3 - np.exp(-4.0) / 2
 
 
@@ -219,7 +219,7 @@ def test_gap_of_softmax_under_finite_weights_matches_loop(
     """
     monkeypatch.setattr(checks, "looping_bandit", partial(cv.looping_bandit, gap=apart))
     gaps = worst(checks.others_need_infinite_sums)["gap of q at the end"]
-    found = {each.instance["update"]: each for each in gaps}
+    by_update = {each.instance["update"]: each for each in gaps}
     log_odds = 0.0
     for k in range(1, 61):
         pi = 1 / (1 + np.exp(-log_odds))
@@ -227,9 +227,9 @@ def test_gap_of_softmax_under_finite_weights_matches_loop(
     left = 0.5 * 2 * apart / (1 + np.exp(log_odds))
     # pi_0 e^(-2MR) with M = 2, and the range R
     floor = 0.5 * 0.5 * np.exp(-4.0 * apart) * apart
-    assert found["pg-sm"].slack == pytest.approx(left - floor)
+    assert by_update["pg-sm"].slack == pytest.approx(left - floor)
     # DI moves 0.45 from 1/2 at the gap 0.45; the check's formula gives the remaining gap exactly
-    assert found["di"].slack == pytest.approx(1e-9, abs=1e-12)
+    assert by_update["di"].slack == pytest.approx(1e-9, abs=1e-12)
 
 
 def test_tolerance_scales_with_the_largest_value(
@@ -274,9 +274,9 @@ def test_lower_bounds_of_two_arms_match_hand_solution(factor: float) -> None:
         2 * left - least + 1e-11,
         left - least / 2 + 1e-11,
     ]
-    found = [tally.worst[0] for tally in recorder.tallies.values()]
-    assert [each.slack for each in found] == pytest.approx(slacks, rel=0, abs=3e-13)
-    assert {each.instance["M"] for each in found} == {2.0}
+    comparisons = [tally.worst[0] for tally in recorder.tallies.values()]
+    assert [each.slack for each in comparisons] == pytest.approx(slacks, rel=0, abs=3e-13)
+    assert {each.instance["M"] for each in comparisons} == {2.0}
 
 
 def test_finite_run_of_two_arms_matches_hand_solution() -> None:

@@ -106,7 +106,7 @@ def test_optimal_values_of_the_three_state_cycle_match_hand_solution() -> None:
 
 def compared(recorder: Recorder) -> list[Comparison]:
     """Return the kept comparisons of a recorder, the worst of each tally first."""
-    return [kept for tally in recorder.tallies.values() for kept in tally.worst]
+    return [comparison for tally in recorder.tallies.values() for comparison in tally.worst]
 
 
 def test_cycle_that_does_not_attract_leaves_the_claim_open() -> None:
@@ -123,8 +123,8 @@ def test_cycle_that_omits_a_state_leaves_the_claim_open(monkeypatch: pytest.Monk
     cycle = ce.certificate(THREE_STATES)
     frozen = replace(THREE_STATES, phases=THREE_STATES.phases[1:3])
     monkeypatch.setattr(ce, "certificate", lambda _: cycle)
-    given = {"example": frozen, "spreads": ("0",)}
-    finding = replace(checks.cross_entropy_cycles, arguments=given).run()
+    arguments = {"example": frozen, "spreads": ("0",)}
+    finding = replace(checks.cross_entropy_cycles, arguments=arguments).run()
     assert finding.status == "open"
     assert "never updated" in finding.open_because
 
@@ -251,10 +251,10 @@ def test_potential_matches_hand_solution() -> None:
     assert potential_change(arms, 1, 4, 2) == (-3, 0)
 
 
-def potential_change(*given: Any) -> tuple[Fraction, Fraction]:
+def potential_change(*arguments: Any) -> tuple[Fraction, Fraction]:
     """Return the fall of the potential and its limit."""
     compare = Recorder()
-    checks._compare_potential(compare, *given)
+    checks._compare_potential(compare, *arguments)
     (row,) = compared(compare)
     return row.value, row.limit
 
@@ -337,9 +337,9 @@ def test_run_one_divides_gaps_by_at_least_one(
         batch = search.Batch(mdp, np.zeros((1, 1, 2)), np.ones((1, 1)))
         monkeypatch.setattr(search, "draw", lambda *_, batch=batch: batch)
         monkeypatch.setattr(search, "_advance", lambda *_: np.zeros((2, 1)))
-        found = search.run_one("three", 0, 0, 0, "constant", 1)
-        assert found.largest_gap == pytest.approx(gap)
-        assert (found.late, found.suspects) == (
+        counts = search.run_one("three", 0, 0, 0, "constant", 1)
+        assert counts.largest_gap == pytest.approx(gap)
+        assert (counts.late, counts.suspects) == (
             ((1,), (0,)) if gap > search.FAR_GAP else ((0,), ())
         )
 
@@ -433,11 +433,11 @@ def test_search_sums_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> N
         )
 
     monkeypatch.setattr(search, "search_block", block)
-    found = search.search(4000, 7, "on-policy")
-    assert found["mdps"] == 6000
-    assert found["horizons"] == search.load("constant")["horizons"] == [2_000, 40_000, 800_000]
+    totals = search.search(4000, 7, "on-policy")
+    assert totals["mdps"] == 6000
+    assert totals["horizons"] == search.load("constant")["horizons"] == [2_000, 40_000, 800_000]
     for family in search.FAMILIES:
-        row = found["families"][family]
+        row = totals["families"][family]
         assert (row["mdps"], row["dropping"], row["late"]) == (2000, 10, [7, 4, 2])
         assert row["suspects"] == [[0, 9]]
         assert (row["largest_drop"], row["largest_gap"]) == (0.5, 0.125)
@@ -515,11 +515,11 @@ def test_search_continues_runs_that_drop_or_are_far(
     batch = SimpleNamespace(mdps=mdps, theta=None)
     monkeypatch.setattr(search, "draw", lambda *_: batch)
     monkeypatch.setattr(search, "_advance", lambda _, rows, *__: np.full((2, len(rows)), drop))
-    found = search.search_block("three", 0, 0, n=1)
-    assert found.late == (late,) * len(search.HORIZONS)
-    assert found.suspects == suspects
-    assert (found.mdps, found.dropping) == (1, int(drop > search.DROP_TOLERANCE))
-    assert (found.largest_drop, found.largest_gap) == (drop if late else 0.0, gap)
+    counts = search.search_block("three", 0, 0, n=1)
+    assert counts.late == (late,) * len(search.HORIZONS)
+    assert counts.suspects == suspects
+    assert (counts.mdps, counts.dropping) == (1, int(drop > search.DROP_TOLERANCE))
+    assert (counts.largest_drop, counts.largest_gap) == (drop if late else 0.0, gap)
 
 
 def test_example_mdp_has_padding_actions() -> None:
@@ -548,8 +548,8 @@ def test_contraction_is_not_proved_for_3x3_matrices(last: tuple[int, ...], prove
 def test_late_run_at_discount_0_99_has_a_small_shortfall() -> None:
     rewards, stay = np.array([[1.0, 0.0]]), np.zeros((1, 2), dtype=np.int64)
     mdp = DeterministicMDP(rewards, stay, np.array([2]), 0.99)
-    found = ce.late_run(mdp, np.full((1, 1), 5.0), np.array([[3.0, 0.0]]), 4000)
-    assert 0 <= found.shortfall[0] < 0.1
+    run = ce.late_run(mdp, np.full((1, 1), 5.0), np.array([[3.0, 0.0]]), 4000)
+    assert 0 <= run.shortfall[0] < 0.1
 
 
 def test_batch_with_shared_discount_ignores_padding() -> None:

@@ -20,8 +20,8 @@ from pu_lib.updates import softmax
 def test_excess_entropy_of_equal_actions_matches_hand_solution() -> None:
     """With k equal actions it is log k - (w/2)(1 - 1/k)."""
     for k in (2, 3, 7):
-        found = constant.excess_entropy(np.full(k, 1.5), np.array(0.8))
-        assert found == pytest.approx(math.log(k) - 0.4 * (1 - 1 / k), abs=1e-14)
+        excess = constant.excess_entropy(np.full(k, 1.5), np.array(0.8))
+        assert excess == pytest.approx(math.log(k) - 0.4 * (1 - 1 / k), abs=1e-14)
 
 
 def test_excess_entropy_equals_log_loss_on_the_cycle() -> None:
@@ -152,11 +152,11 @@ def test_largest_excess_entropies_agree_with_a_fine_grid() -> None:
     excess = (entropy - w * p * (1 - p)).max(axis=0)
     rare = np.minimum(0.5, np.exp(1 - w / 2))
     slacks_of_w = np.exp(-w * (1 - rare)) / excess - 1.0
-    found = [
+    slacks = [
         (ce.excess_bound(weight, 2, min(0.5, ce.rare_mass(weight, 2))) / top - 1.0, weight)
         for _, weight, top in checks._largest_excess_entropies(2)
     ]
-    least, where = min(found)
+    least, where = min(slacks)
     assert where == pytest.approx(w[slacks_of_w.argmin()])
     assert least == pytest.approx(slacks_of_w.min(), abs=1e-3)
 
@@ -179,7 +179,7 @@ def test_proof_steps_of_a_run_match_hand_solution(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(checks, "_constant_runs", lambda: [run])
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare, allowance=0.1)
-    slacks = {quantity: found.slack for quantity, found in worst(compare).items()}
+    slacks = {quantity: comparison.slack for quantity, comparison in worst(compare).items()}
     # steps: half of what it was away by, 1/5 of 1/2, 1/4, 1/8 and 1/4 more, less what it is then
     assert slacks["distance after a step"] == pytest.approx(0.05, abs=1e-8)
     wrong, good = "if a greedy action is not optimal", "after K + 1 good steps"
@@ -187,7 +187,7 @@ def test_proof_steps_of_a_run_match_hand_solution(monkeypatch: pytest.MonkeyPatc
     assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
 
 
-def run_at_optimum(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
+def run_at_optimum(log_loss: np.ndarray, **fields: Any) -> checks._ConstantRun:
     """Return a run at the optimum with some fields replaced."""
     steps, states = log_loss.shape
     usual = {
@@ -201,7 +201,7 @@ def run_at_optimum(log_loss: np.ndarray, **given: Any) -> checks._ConstantRun:
         "greedy": np.zeros((steps, states)),
         "excess": np.zeros((steps, states)),
     }
-    return checks._ConstantRun(log_loss=log_loss, **{**usual, **given})
+    return checks._ConstantRun(log_loss=log_loss, **{**usual, **fields})
 
 
 def test_after_good_steps_matches_hand_solution() -> None:
@@ -223,9 +223,9 @@ def test_balance_of_a_run_matches_hand_solution(
     monkeypatch.setattr(checks, "_constant_runs", lambda: [run])
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare)
-    found = worst(compare)["what is owed beyond the excess entropy"]
-    assert found.slack == slack
-    assert found.instance == {"part": "the balance", "MDP": 0}
+    comparison = worst(compare)["what is owed beyond the excess entropy"]
+    assert comparison.slack == slack
+    assert comparison.instance == {"part": "the balance", "MDP": 0}
 
 
 FALLS = {
@@ -254,7 +254,7 @@ def test_late_drawdown_check_accepts_only_late_large_recovered_drawdowns(
     mdp = DeterministicMDP(np.array([[1.0, -1.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     monkeypatch.setattr(constant, "late_fall", lambda _: (mdp, None, None))
     monkeypatch.setattr(
-        checks, "run_process", lambda *given: SimpleNamespace(values=path[: given[-1]])
+        checks, "run_process", lambda *arguments: SimpleNamespace(values=path[: arguments[-1]])
     )
     finding = replace(checks.a_value_may_fall_late, arguments={"horizons": (10,)}).run()
     assert (finding.status == "holds") is late

@@ -11,7 +11,7 @@ from pu_lib.chapters.domino import quantities as do
 from pu_lib.chapters.domino.quantities import domino, linked_recursion, recursion, simulate
 from pu_lib.chapters.unlearning.counting import UNIFORM
 from pu_lib.claims import Check, Recorder, Tally
-from pu_lib.experiments.results import FIXED_RATES
+from pu_lib.experiments.results import FIXED_STEP_SIZES
 from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import PAPER, SoftmaxPolicyGradient
 
@@ -224,8 +224,8 @@ def test_chain_preference_matches_hand_solution():
 
 @pytest.mark.parametrize("update", PAPER)
 def test_geometric_weights_match_the_simulation(update):
-    found = [domino(h, update, "0.4", schedule="geometric:1.2") for h in (1, 2, 4)]
-    assert found == [simulate(h, update, "0.4", schedule="geometric:1.2")[0] for h in (1, 2, 4)]
+    steps = [domino(h, update, "0.4", schedule="geometric:1.2") for h in (1, 2, 4)]
+    assert steps == [simulate(h, update, "0.4", schedule="geometric:1.2")[0] for h in (1, 2, 4)]
 
 
 @pytest.mark.parametrize(("update", "p"), [("pg-sm", 2), ("di", 2), ("ce", 2), ("pg-es", 3)])
@@ -242,10 +242,10 @@ def test_simulation_is_used_if_the_recursion_is_not_proved(monkeypatch, p, sched
 
 def test_lemma_13_check_matches_hand_solution():
     for eta, n in ((1.0, 8), (0.5, 100)):
-        found = compared(checks.lemma_13_proof_loses_a_factor, etas=(eta,))
+        tallies = compared(checks.lemma_13_proof_loses_a_factor, etas=(eta,))
         slacks = {
             key: next(one.slack for one in tally.worst if one.instance["n"] == n)
-            for key, tally in found.items()
+            for key, tally in tallies.items()
         }
         eps, largest = 1 / math.log(n), do.largest_sequence(n, eta)[n]
         power = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(2 * eta) * n / (eta * eps)
@@ -262,7 +262,7 @@ def test_slope_through_z_matches_hand_solution():
 
 
 def test_step_sizes_match_the_experiments():
-    assert checks.PAPER_RATES == FIXED_RATES
+    assert checks.PAPER_STEP_SIZES == FIXED_STEP_SIZES
 
 
 def test_long_direct_domino_uses_the_theorem(monkeypatch):
@@ -293,7 +293,18 @@ def test_direct_domino_with_decaying_weights_matches_floats(eta: str) -> None:
 @pytest.mark.parametrize("states", [2, 3, 4])
 def test_fixed_point_of_one_state_does_not_stop_the_others(states: int) -> None:
     """With these growing weights the second step makes one state a fixed point."""
-    arguments = {"eta": 1, "schedule": "geometric:25/18"}
-    found = simulate(states, "pg-es", **arguments)
-    assert found == [math.inf] * (states - 2) + [3, 1]
-    assert found == recursion(states, "pg-es", **arguments)
+    arguments = {"step_size": 1, "schedule": "geometric:25/18"}
+    steps = simulate(states, "pg-es", **arguments)
+    assert steps == [math.inf] * (states - 2) + [3, 1]
+    assert steps == recursion(states, "pg-es", **arguments)
+
+
+def test_rest_term_of_lemma_13_solved_by_hand() -> None:
+    """At log n = 2 and eta = 1 it is 3 log 2 + 5 + log 2, and log X_n has the printed sum."""
+    assert do.rest_term(2.0, 1.0) == pytest.approx(4 * math.log(2) + 5)
+    eta, log_n = 0.5, 3.0
+    factor = 1 + 1 / (log_n - 1)
+    inner = 3 * math.log(2) + 4 * eta - math.log(eta) + log_n + math.log(log_n)
+    line = -math.log(eta) - math.log(2) + factor * inner
+    short = -2 * math.log(eta) + 2 * math.log(2) + 4 * eta + log_n + math.log(log_n) + 1
+    assert line == pytest.approx(short + do.rest_term(log_n, eta))

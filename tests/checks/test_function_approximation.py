@@ -93,9 +93,9 @@ def test_scores_start_at_the_offset() -> None:
 def test_learning_step_agrees_with_tabular_step() -> None:
     """One context with a constant feature only: the chain rule is the tabular step."""
     task = ap.Task("one", ap.contexts(1).mdp, np.zeros((2, 1)))
-    run = ap.learn("ce", task, ap.linear(task.features, 3), 1, eta=2.0)
+    run = ap.learn("ce", task, ap.linear(task.features, 3), 1, step_size=2.0)
     q = task.mdp.evaluate(np.full((2, 3), 1 / 3)).q
-    # weight eta / n_states = 1 at the context; its score is the constant's weight
+    # weight step_size / n_states = 1 at the context; its score is the constant's weight
     pi = UPDATES["ce"].policy(UPDATES["ce"].step(np.zeros((2, 3)), q, 1.0))
     assert run.performance[1] == pytest.approx(task.mdp.normalised_performance(pi))
     assert run.performance[0] == pytest.approx(0.0)
@@ -214,9 +214,9 @@ def test_chain_rule_check_detects_error_of_either_sign(
     right = checks._chain_rule_step
 
     def chained(*arguments: object) -> np.ndarray:
-        found = right(*arguments).copy()
-        found.flat[0] += error
-        return found
+        step = right(*arguments).copy()
+        step.flat[0] += error
+        return step
 
     monkeypatch.setattr(checks, "_chain_rule_step", chained)
     slacks = least_slack(checks.chain_rule_gives_the_gradient, updates={"pg-sm": "pg-sm"})
@@ -251,7 +251,7 @@ def test_sparsemax_is_the_projection_for_large_scores(z: list[float]) -> None:
     np.testing.assert_allclose(ap.sparsemax(np.array(z)), project_simplex(z), atol=1e-12)
 
 
-# Natural policy gradient, by short code of its own
+# Natural policy gradient, by short independent code
 
 
 def own_softmax(f: Floats) -> Floats:

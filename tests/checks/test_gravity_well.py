@@ -17,7 +17,7 @@ from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, p
 
 
 def finding_of(function: Callable[..., Any], **arguments: Any) -> Finding:
-    """Return what a check finds with other arguments."""
+    """Return the finding of a check with other arguments."""
     return Check("x", function, arguments=arguments).run()
 
 
@@ -125,10 +125,10 @@ def test_checks_accept_custom_update_with_kernel():
     class Mine(SoftmaxPolicyGradient):
         name = "mine"
 
-    own = finding_of(
+    finding = finding_of(
         checks.another_action_gains_more, update=Mine(), example=gravity.SOFTMAX_EXAMPLE
     )
-    assert own.margin == checks.softmax_favours_another.run().margin
+    assert finding.margin == checks.softmax_favours_another.run().margin
 
 
 @pytest.mark.parametrize(
@@ -295,8 +295,8 @@ def remainders(comparisons: dict[str, list[Comparison]]) -> dict[tuple[Any, ...]
     """Return the remainders over their orders by place, p, epsilon and delta."""
     return {
         (quantity.replace("remainder at ", "").replace(" over its order", ""), *at.values()): value
-        for quantity, kept in comparisons.items()
-        for value, at in ((one.value, one.instance) for one in kept)
+        for quantity, group in comparisons.items()
+        for value, at in ((one.value, one.instance) for one in group)
     }
 
 
@@ -347,9 +347,9 @@ def test_greedy_path_ends_at_0_99() -> None:
 def test_greedy_path_stops_early(monkeypatch) -> None:
     walked = []
 
-    def counted(*given):
-        walked.append(given[3])
-        return follow(*given)
+    def counted(*arguments):
+        walked.append(arguments[3])
+        return follow(*arguments)
 
     monkeypatch.setattr(escape, "follow", counted)
     assert len(escape.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.01, 100_000)) == 99
@@ -358,10 +358,12 @@ def test_greedy_path_stops_early(monkeypatch) -> None:
 
 def test_di_escape_steps_in_the_check_match_hand_solution(comparisons_of) -> None:
     """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
-    (kept,) = comparisons_of(
+    (comparisons,) = comparisons_of(
         checks.escape_times_obey_their_bounds, updates=("di",), weights=(1.0,)
     ).values()
-    counts = {one.instance["q"]: one.value for one in kept if one.instance["epsilon"] == 0.001}
+    counts = {
+        one.instance["q"]: one.value for one in comparisons if one.instance["epsilon"] == 0.001
+    }
     assert counts == {(1.0, 0.9, 0.0): 10, (1.0, 0.5, 0.0): 2, (1.0, 0.8, 0.6): 5}
 
 
@@ -369,8 +371,8 @@ def test_di_escape_steps_in_the_check_match_hand_solution(comparisons_of) -> Non
 def test_margin_matches_hand_solution(shape: tuple[int, ...]) -> None:
     """DI, weight 3/10: from (1/5, 3/10, 1/2) to (2/5, 1/5, 2/5)."""
     pi = np.broadcast_to([0.2, 0.3, 0.5], shape)
-    found = gravity.margin("di", pi, [1.0, 0.0, 0.0], 0.3)
-    np.testing.assert_allclose(found, np.full(shape[:-1], 0.3))
+    margins = gravity.margin("di", pi, [1.0, 0.0, 0.0], 0.3)
+    np.testing.assert_allclose(margins, np.full(shape[:-1], 0.3))
 
 
 @pytest.mark.parametrize("name", ["di", "pg-sm", "pg-es"])
@@ -381,8 +383,8 @@ def test_certified_margin_uses_the_smaller_of_two_close_leads(name: str) -> None
     _, margin = gravity.certified_margin(name, example)
 
     def leads():
-        own, *others = gravity.certified_increase(name, example)
-        return [own - gain for gain in others]
+        best, *others = gravity.certified_increase(name, example)
+        return [best - gain for gain in others]
 
     first, second = certified(leads, bits=400)
     assert margin.overlaps(second)

@@ -16,7 +16,7 @@ def softmax(theta):
 @pytest.mark.parametrize("noise", [1e-6, 1e-9])
 def test_near_ties_by_independent_code(noise):
     """The late change is that of two actions which take turns as the greedy one."""
-    found = measures.ties(noise=noise)
+    changes = measures.ties(noise=noise)
     for name in ("ce", "mce", "npg"):
         theta, policies = np.zeros(3), []
         for t in range(400):
@@ -28,11 +28,13 @@ def test_near_ties_by_independent_code(noise):
                 up = np.where(np.arange(3) == best, 1 - pi[best], -(1 - pi[best]) / 2)
             theta = theta + (q if name == "npg" else up)
             policies.append(softmax(theta))
-        assert found[name] == pytest.approx(np.abs(np.diff(policies[-50:], axis=0)).max(), rel=1e-6)
+        assert changes[name] == pytest.approx(
+            np.abs(np.diff(policies[-50:], axis=0)).max(), rel=1e-6
+        )
     # DI moves each of the two probabilities by half the difference of the values
-    assert found["di"] == pytest.approx(noise, rel=1e-6)
+    assert changes["di"] == pytest.approx(noise, rel=1e-6)
     # and NPG by the derivative 1/4 of the sigmoid times the difference
-    assert found["npg"] == pytest.approx(noise / 2, rel=1e-6)
+    assert changes["npg"] == pytest.approx(noise / 2, rel=1e-6)
 
 
 def test_returns_after_a_change_by_independent_code():

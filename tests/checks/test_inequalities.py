@@ -49,8 +49,8 @@ class Panel:
 @pytest.fixture(autouse=True)
 def panels(monkeypatch: pytest.MonkeyPatch) -> None:
     def median_and_mean(_: Any, *names: str) -> Iterator[tuple[str, list[Panel], list[np.ndarray]]]:
-        found = [Panel(name) for name in names]
-        yield "median", found, [panel.values for panel in found]
+        chosen = [Panel(name) for name in names]
+        yield "median", chosen, [panel.values for panel in chosen]
 
     greedy = [("median", np.array([[120.0, 100.0, 80.0]]), CAP)]
     stubs = {

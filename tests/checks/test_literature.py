@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pu_lib.chapters.literature import checks
+from pu_lib.chapters.literature import checks, earlier
 from pu_lib.chapters.literature import quantities as lit
 from pu_lib.chapters.what_came_after import mirror_descent as md
 from pu_lib.claims import Check, Recorder, Tally
+from pu_lib.domains import chain
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES, softmax
 
@@ -181,8 +182,8 @@ def halved(monkeypatch) -> list[list[float]]:
 def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
     """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
     expected = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
-    found = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
-    assert found == pytest.approx(sorted(expected), abs=1e-12)
+    least = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
+    assert least == pytest.approx(sorted(expected), abs=1e-12)
     assert halved == [pytest.approx([0.1 * 2**k for k in range(30)])]
 
 
@@ -190,8 +191,8 @@ def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
 def test_constant_step_slack_matches_hand_solution(power, halved) -> None:
     """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
     expected = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
-    found = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
-    assert found == pytest.approx(sorted(expected))
+    least = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
+    assert least == pytest.approx(sorted(expected))
     assert halved == [[0.1] * 40]
 
 
@@ -200,8 +201,8 @@ def test_adaptive_step_slack_matches_hand_solution(power, halved, monkeypatch) -
     """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
     monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
     expected = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
-    found = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
-    assert found == pytest.approx(sorted(expected))
+    least = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
+    assert least == pytest.approx(sorted(expected))
 
 
 def test_off_policy_gap_matches_independent_loop() -> None:
@@ -235,3 +236,52 @@ def test_hard_chain_rejects_height_below_three() -> None:
 def test_adaptive_run_rejects_overflowing_weights() -> None:
     with pytest.raises(ValueError, match="n_steps: the weights of 600 steps leave the range"):
         md.adaptive_run(ONE_STATE, "di", 600)
+
+
+LOG_ODDS, VALUES = np.array([np.log(3.0), 0.0]), np.array([2.0, 0.0])
+"""A policy (3/4, 1/4), whose value is 3/2, so that the advantages are 1/2 and -3/2."""
+
+
+@pytest.mark.parametrize(
+    ("objective", "step"),
+    [
+        ("log-likelihood", 3 / 8),
+        ("ratio", 3 / 8),
+        ("all actions", 3 / 8),
+        ("indicator", 3 / 4 * 1 / 4),
+        ("exponential", 3 / 16 * (np.exp(0.5) - np.exp(-1.5))),
+        ("softened values", 3 * np.exp(2) / (3 * np.exp(2) + 1) - 3 / 4),
+        ("best of 30", 1 / 4 - 0.25**30),
+    ],
+)
+def test_steps_of_losses_solved_by_hand(objective: str, step: float) -> None:
+    assert earlier.loss_step(objective, LOG_ODDS, VALUES) == pytest.approx([step, -step])
+
+
+def test_natural_step_is_the_advantage_up_to_a_constant() -> None:
+    first, second = earlier.natural_step(LOG_ODDS, VALUES)
+    assert first - second == pytest.approx(2.0)
+
+
+def test_gaussian_policy_has_mean_and_variance() -> None:
+    pi = earlier.gaussian_of(np.array([0.5]))
+    actions = np.linspace(-6.0, 6.0, 241)
+    assert pi @ actions == pytest.approx(0.5, abs=1e-6)
+    assert pi @ (actions - 0.5) ** 2 == pytest.approx(1.0, abs=1e-6)
+    # of unit variance, so that the gradient of the mean reward of a is 1
+    assert earlier.loss_step("all actions", np.zeros(1), actions, earlier.gaussian_of) == (
+        pytest.approx([1.0], abs=1e-6)
+    )
+
+
+def test_likelihood_ratio_and_visits_solved_by_hand() -> None:
+    """From the uniform policy walking once and jumping has probability 1/4."""
+    mdp, pi = chain(3, discount=0.5), np.full((3, 2), 0.5)
+    assert earlier.undiscounted_visits(mdp, pi) == pytest.approx([1.0, 0.5, 0.0])
+    jump, walk = mdp.rewards[0, 0], mdp.rewards[1, 1]
+    # the advantages of jumping are half the differences of what the two actions earn
+    late = 0.5 * (mdp.rewards[1, 0] - walk)
+    early = 0.5 * (jump - 0.5 * 0.5 * (mdp.rewards[1, 0] + walk))
+    expected = [[0.5 * early, -0.5 * early], [0.5 * 0.5 * 0.5 * late, -0.5 * 0.5 * 0.5 * late]]
+    found = earlier.likelihood_ratio(mdp, np.zeros((3, 2)), 2)
+    assert found[:2] == pytest.approx(np.array(expected))

@@ -98,11 +98,11 @@ def test_worst_drops_agree_with_60_digit_maximisation(w):
 
 @pytest.mark.parametrize("w", [0.5, 3.0])
 def test_search_finds_the_supremum(w):
-    found = mono.search_drop("ce", 3, w, seed=3)
-    assert found.value == pytest.approx(mono.worst_drop_three(w), abs=1e-6)
-    assert found.policy.min() < 1e-3
-    again = -mono.value_change("ce", np.log(found.policy), found.q, w)
-    assert again == pytest.approx(found.value, abs=1e-9)
+    drop = mono.search_drop("ce", 3, w, seed=3)
+    assert drop.value == pytest.approx(mono.worst_drop_three(w), abs=1e-6)
+    assert drop.policy.min() < 1e-3
+    again = -mono.value_change("ce", np.log(drop.policy), drop.q, w)
+    assert again == pytest.approx(drop.value, abs=1e-9)
 
 
 def test_search_finds_larger_drops_than_random_draws():
@@ -144,8 +144,8 @@ def test_certified_changes_of_a_chain_match_hand_solution():
 
 def test_certified_change_of_single_action_is_zero():
     mdp = FiniteMDP(np.ones((1, 1, 1)), [[1.0]], [1.0], 0.5)
-    given = np.zeros((1, 1)), np.ones(1), np.array([True])
-    assert certified.certified_changes("mce", mdp, *given) == [0]
+    state = np.zeros((1, 1)), np.ones(1), np.array([True])
+    assert certified.certified_changes("mce", mdp, *state) == [0]
 
 
 def test_random_mdps_with_equal_actions_have_two_to_five_states():
@@ -165,7 +165,7 @@ def test_decrease_frequency_grows_with_the_scale():
 
 
 def test_value_decreases_in_random_mdps_are_consistent_and_absent_for_mce():
-    rows = mono.decreases_in_random_mdps(etas=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
+    rows = mono.decreases_in_random_mdps(step_sizes=(1.0,), scales=(0.0, 3.0), n=3, steps=10)
     assert len(rows) == 2
     assert all(0 <= row["updates that lower J"] <= row["lower v somewhere"] + 1 for row in rows)
     steady = mono.decreases_in_random_mdps("mce", (1.0,), (3.0,), n=3, steps=10)
@@ -192,7 +192,7 @@ def test_di_raises_the_value_by_the_squared_distance():
 
 
 def test_zero_step_size_lowers_no_value():
-    (row,) = mono.decreases_in_random_mdps("ce", etas=(0.0,), scales=(0.0,), n=1, steps=2)
+    (row,) = mono.decreases_in_random_mdps("ce", step_sizes=(0.0,), scales=(0.0,), n=1, steps=2)
     assert (row["updates that lower J"], row["lower v somewhere"]) == (0.0, 0.0)
 
 
@@ -246,8 +246,8 @@ def test_decrease_with_many_actions_matches_hand_solution(n_actions):
         pi = np.r_[0.0, likely, np.full(n_actions - 2, (1 - likely) / (n_actions - 2))]
         powers = pi * np.exp(-2.0 * pi)
         losses.append(likely - powers[1] / powers.sum())
-    found = checks._decrease_with_many_actions("ce", 2.0, n_actions)
-    assert found == pytest.approx(max(losses), rel=1e-9)
+    decrease = checks._decrease_with_many_actions("ce", 2.0, n_actions)
+    assert decrease == pytest.approx(max(losses), rel=1e-9)
 
 
 def test_tiny_certified_change_counts_as_zero():
@@ -265,8 +265,8 @@ def test_mdp_with_given_values_has_these_values():
     rng = np.random.default_rng(0)
     pi, q = rng.dirichlet(np.ones(3), size=4), rng.normal(size=(4, 3))
     for discount in (0.0, 0.9):
-        found = mono.mdp_with_values(rng, pi, q, discount).evaluate(pi).q
-        np.testing.assert_allclose(found, q, atol=1e-12)
+        values = mono.mdp_with_values(rng, pi, q, discount).evaluate(pi).q
+        np.testing.assert_allclose(values, q, atol=1e-12)
 
 
 def test_decrease_in_a_loop_is_that_of_one_state_over_one_minus_gamma():

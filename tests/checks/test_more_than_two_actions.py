@@ -55,8 +55,8 @@ def test_advantage_of_one_step(name):
     ]
     for (theta, q), expected in zip(cases, ADVANTAGES[name], strict=True):
         new = ROWS[name].policy(ROWS[name].step(theta, q, 1.0))
-        found = (new - softmax(theta)) @ (q - q[0])
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-17)
+        gain = (new - softmax(theta)) @ (q - q[0])
+        assert gain == pytest.approx(expected, rel=1e-9, abs=1e-17)
 
 
 @pytest.mark.parametrize(

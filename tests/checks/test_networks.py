@@ -25,12 +25,12 @@ BONUS = engine.BONUS
 
 def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
     """Return the policy and the direction of scores; `old` is before the first of K steps."""
-    place = engine.METHODS.index(method)
-    pi, before, d = np.zeros_like(scores), np.zeros_like(scores), np.zeros_like(scores)
+    number = engine.METHODS.index(method)
+    pi, old_pi, d = np.zeros_like(scores), np.zeros_like(scores), np.zeros_like(scores)
     old = scores if old is None else old
-    engine.policies(place, scores, pi)
-    engine.policies(place, old, before)
-    engine.directions(place, scores, pi, q, old, before, rate, scale, d)
+    engine.policies(number, scores, pi)
+    engine.policies(number, old, old_pi)
+    engine.directions(number, engine.Batch(scores, pi, q, old, old_pi), rate, scale, d)
     return pi, d
 
 
@@ -65,8 +65,8 @@ def test_step_with_one_hot_features_is_the_step_of_the_table(method, update):
         fits = method.endswith("fit")
         pi, d = direct(method, scores, q, rate=rate)
         if method == "ppo-like":  # its first step, without the bonus
-            level = np.log(pi)
-            d += BONUS * pi * (level - (pi * level).sum(1, keepdims=True))
+            log_pi = np.log(pi)
+            d += BONUS * pi * (log_pi - (pi * log_pi).sum(1, keepdims=True))
         moved = scores + (1.0 if fits else rate) * d
         expected = update.step(scores, q, rate)
         if update.name == "npg":
@@ -134,8 +134,8 @@ class Tensor:
 
 def operate(name):
     def method(self, other=None):
-        given = () if other is None else (getattr(other, "x", other),)
-        return Tensor(getattr(operator, name)(self.x, *given))
+        operands = () if other is None else (getattr(other, "x", other),)
+        return Tensor(getattr(operator, name)(self.x, *operands))
 
     return method
 
@@ -168,8 +168,8 @@ def loss_of(method, scores, q, old, rate):
     """Return the value of the printed loss, times the number of rows."""
     p_old = (project_simplex if method == "di fit" else softmax)(old)
     adv_old = q - (p_old * q).sum(axis=1, keepdims=True)
-    given = {"q": q, "f_old": old, "p_old": p_old, "adv_old": adv_old}
-    names = {name: Tensor(x.astype(q.dtype)) for name, x in given.items()}
+    arrays = {"q": q, "f_old": old, "p_old": p_old, "adv_old": adv_old}
+    names = {name: Tensor(x.astype(q.dtype)) for name, x in arrays.items()}
     names["logp_old"] = names["f_old"].log_softmax(-1)
     names |= {"f": Tensor(scores), "eta": rate, "torch": Torch, "F": Functional}
     exec(LOSSES[method].code, {}, names)
@@ -198,10 +198,10 @@ def test_printed_loss_is_right_in_float32_at_log_odds_of_200(method):
     single = scores.astype(np.float32), q.astype(np.float32)
     expected = loss_of(method, scores, q, scores, 1.0), -direct(method, scores, q)[1]
     with np.errstate(divide="raise", over="raise", invalid="raise"):
-        found = loss_of(method, *single, single[0], 1.0)
+        loss = loss_of(method, *single, single[0], 1.0)
         gradient = grad(lambda f: loss_of(method, f, single[1], single[0], 1.0))(single[0])
-    assert found.dtype == np.float32
-    assert_allclose(found, expected[0], rtol=1e-6, atol=1e-6)
+    assert loss.dtype == np.float32
+    assert_allclose(loss, expected[0], rtol=1e-6, atol=1e-6)
     assert_allclose(gradient, expected[1], rtol=1e-6, atol=1e-6)
 
 
@@ -227,19 +227,20 @@ def test_clipping_binds_in_some_of_the_draws():
 def test_direction_ignores_a_shift_of_the_values(method):
     for scores, q, rate in draws(method, 20):
         shift = np.random.default_rng(1).normal(size=(STATES, 1))
-        found, expected = (direct(method, scores, x, rate=rate)[1] for x in (q + shift, q))
-        assert_allclose(found, expected, rtol=0, atol=1e-12)
+        shifted, expected = (direct(method, scores, x, rate=rate)[1] for x in (q + shift, q))
+        assert_allclose(shifted, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["npg fit", "di fit"])
 def test_a_fit_ignores_a_shift_of_its_target(method):
     learner = Learner(TASKS["chain"], method, 3.0, 5)
     other = learner.copy()
-    other.networks[1, -1, :2] += 0.25  # all values
+    other.state.critic.parameters[-1, :2] += 0.25  # all values
     for run in (learner, other):
         _fit_steps(run, np.random.default_rng(2).normal(size=(engine.BATCH, 4)))
-    assert abs(learner.networks[0]).max() > 0.1
-    assert_allclose(other.networks[0], learner.networks[0], rtol=0, atol=1e-10)
+    fitted, expected = other.state.actor.parameters, learner.state.actor.parameters
+    assert abs(expected).max() > 0.1
+    assert_allclose(fitted, expected, rtol=0, atol=1e-10)
 
 
 INVARIANT = [name for name in engine.METHODS[:-1] if name != "pg-es"]
@@ -280,37 +281,42 @@ def test_shifted_directions_have_another_curve_in_a_network(method):
 
 def _policy_after_steps(run, x, shift):
     """Return the policy after ten steps of the actor with a shift of the directions."""
-    batch = engine.BATCH
-    h1, h2, e1, e2 = np.zeros((4, batch, engine.UNITS))
-    f, q, pi, d = np.zeros((4, batch, 2))
-    w, g = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(run.networks[0])
-    engine.forward(run.networks, 1, x, h1, h2, q)
+    p, critic, actor = run.state.actor.parameters, engine.new_layers(2), engine.new_layers(2)
+    pi, f, q = np.zeros((engine.BATCH, 2)), actor.outputs, critic.outputs
+    engine.forward(run.state.critic.parameters, x, critic)
     for _ in range(10):
-        engine.forward(run.networks, 0, x, h1, h2, f)
+        engine.forward(p, x, actor)
         engine.policies(run.method, f, pi)
-        engine.directions(run.method, f, pi, q, f, pi, run.rate, 1.0, d)
-        engine.backward(run.networks, 0, x, h1, h2, d + shift, e1, e2, w, g)
-        run.networks[0] += run.rate * g
-    engine.forward(run.networks, 0, x, h1, h2, f)
+        d = np.zeros_like(pi)
+        engine.directions(run.method, engine.Batch(f, pi, q, f, pi), run.step_size, 1.0, d)
+        p += run.step_size * gradient_of(p, x, actor, d + shift)
+    engine.forward(p, x, actor)
     engine.policies(run.method, f, pi)
     return pi
 
 
 def _fit_steps(run, x):
     """Fit the actor of a run ten times to the targets of its critic's values."""
-    batch = engine.BATCH
-    h1, h2, e1, e2 = np.zeros((4, batch, engine.UNITS))
-    f, q, pi, f0, pi0, d = np.zeros((6, batch, 2))
-    w, g = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(run.networks[0])
-    engine.forward(run.networks, 1, x, h1, h2, q)
-    engine.forward(run.networks, 0, x, h1, h2, f0)
-    engine.policies(run.method, f0, pi0)
+    p, critic, actor = run.state.actor.parameters, engine.new_layers(2), engine.new_layers(2)
+    old_pi, pi, d = np.zeros((3, engine.BATCH, 2))
+    engine.forward(run.state.critic.parameters, x, critic)
+    engine.forward(p, x, actor)
+    old_f = actor.outputs.copy()
+    engine.policies(run.method, old_f, old_pi)
     for _ in range(10):
-        engine.forward(run.networks, 0, x, h1, h2, f)
-        engine.policies(run.method, f, pi)
-        engine.directions(run.method, f, pi, q, f0, pi0, 3.0, 1.0, d)
-        engine.backward(run.networks, 0, x, h1, h2, d, e1, e2, w, g)
-        run.networks[0] += 0.1 * g
+        engine.forward(p, x, actor)
+        engine.policies(run.method, actor.outputs, pi)
+        batch = engine.Batch(actor.outputs, pi, critic.outputs, old_f, old_pi)
+        engine.directions(run.method, batch, 3.0, 1.0, d)
+        p += 0.1 * gradient_of(p, x, actor, d)
+
+
+def gradient_of(p, x, layers, d):
+    """Return the mean of d times the derivative of the outputs with respect to the parameters."""
+    derivatives = engine.new_layers(d.shape[1])._replace(outputs=d)
+    transpose, gradient = np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(p)
+    engine.backward(p, x, layers, derivatives, transpose, gradient)
+    return gradient
 
 
 # The networks
@@ -323,7 +329,8 @@ def test_gradient_of_the_network_is_that_of_autograd():
         rng = np.random.default_rng(1)
         x = rng.normal(size=(engine.BATCH, task.inputs)) * (rng.random(task.inputs) < 0.7)
         d = rng.normal(size=(engine.BATCH, task.actions))
-        learner.networks[0] += 0.1 * rng.normal(size=learner.networks[0].shape)
+        p = learner.state.actor.parameters
+        p += 0.1 * rng.normal(size=p.shape)
 
         def outputs(p, x=x, task=task):
             n, units, actions = task.inputs, engine.UNITS, task.actions
@@ -332,28 +339,27 @@ def test_gradient_of_the_network_is_that_of_autograd():
             last = n + units + 2
             return anp.dot(second, p[last : last + actions].T) + p[-1, :actions]
 
-        p = learner.networks[0]
-        h1, h2, e1, e2 = np.zeros((4, engine.BATCH, engine.UNITS))
-        f, w, g = np.zeros_like(d), np.zeros((engine.UNITS, engine.UNITS)), np.zeros_like(p)
-        engine.forward(learner.networks, 0, x, h1, h2, f)
-        assert_allclose(f, outputs(p), rtol=0, atol=1e-12)
-        engine.backward(learner.networks, 0, x, h1, h2, d, e1, e2, w, g)
+        layers = engine.new_layers(task.actions)
+        engine.forward(p, x, layers)
+        assert_allclose(layers.outputs, outputs(p), rtol=0, atol=1e-12)
         expected = grad(lambda p, d=d, outputs=outputs: anp.sum(outputs(p) * d))(p) / engine.BATCH
-        assert_allclose(g, expected, rtol=0, atol=1e-12)
+        assert_allclose(gradient_of(p, x, layers, d), expected, rtol=0, atol=1e-12)
 
 
 # The tasks
 
 
 @engine.compiled
-def walk(kind, pays, phase, states, actions, words, found):
+def walk(kind, phase, end_rewards, state, actions, words, path):
     stream = (words[0], words[1], words[2], words[3])
     for n in range(actions.size):
-        reward, ended, stream = engine.step_task(kind, pays, phase, states, 0, actions[n], stream)
+        reward, ended, stream = engine.step_task(
+            kind, phase, end_rewards, state, actions[n], stream
+        )
         for i in range(4):
-            found[n, i] = states[0, i]
-        found[n, 4] = reward
-        found[n, 5] = ended
+            path[n, i] = state[i]
+        path[n, 4] = reward
+        path[n, 5] = ended
 
 
 @pytest.mark.parametrize("phase", [0, 1])
@@ -362,17 +368,17 @@ def test_cart_pole_is_that_of_gymnasium(phase):
     rng = np.random.default_rng(4)
     falls = 0
     for episode in range(20):
-        state = np.zeros((1, 5))
-        state[0, :4], _ = env.reset(seed=episode)
-        env.state = tuple(state[0, :4])
+        state = np.zeros(5)
+        state[:4], _ = env.reset(seed=episode)
+        env.state = tuple(state[:4])
         actions = rng.integers(2, size=200)
-        found = np.zeros((200, 6))
-        walk(engine.POLE, np.zeros((2, 2)), phase, state, actions, np.ones(4, np.uint64), found)
+        path = np.zeros((200, 6))
+        walk(engine.POLE, phase, np.zeros(2), state, actions, np.ones(4, np.uint64), path)
         for n, action in enumerate(actions):
             _, _, ended, *_ = env.step(int(1 - action if phase else action))
-            assert_allclose(found[n, :4], env.state, rtol=0, atol=1e-12)
-            assert found[n, 5] == ended
-            assert found[n, 4] == -float(ended)
+            assert_allclose(path[n, :4], env.state, rtol=0, atol=1e-12)
+            assert path[n, 5] == ended
+            assert path[n, 4] == -float(ended)
             if ended:
                 falls += 1
                 break
@@ -395,7 +401,9 @@ def test_a_copy_goes_on_as_the_run_does():
     learner.learn(150, 0)
     other = learner.copy()
     assert_array_equal(learner.learn(60, 1), other.learn(60, 1))
-    assert_array_equal(learner.networks, other.networks)
+    for network in ("actor", "critic"):
+        one, two = (getattr(run.state, network).parameters for run in (learner, other))
+        assert_array_equal(one, two)
     whole = Learner(TASKS["cart pole"], "ppo-like", 1e-3, 4)
     whole.learn(150, 0)
     parts = np.concatenate([whole.learn(20, 1), whole.learn(40, 1)])
@@ -424,15 +432,15 @@ def test_interquartile_mean():
 
 
 def test_holm_by_hand():
-    found = quantities.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
-    assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
+    corrected = quantities.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert corrected == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Replace the table by one that is computed by hand."""
     rows = [
-        {"task": "grid", "method": method, "tuned": "phase 1", "rate": 1.0, "seed": seed,
+        {"task": "grid", "method": method, "tuned": "phase 1", "step_size": 1.0, "seed": seed,
          "length": length, "end": 1.0, "learnt": seed != 9, "recovery": times(seed, length),
          "censored": times(seed, length) == 4000}
         for method, times in (("pg-sm", lambda s, n: min(n, 4000)), ("ce", lambda s, n: 500 + s))
@@ -457,10 +465,10 @@ def test_statistics_of_a_table_made_by_hand():
     assert (growing.verdict, growing.censored) == ("growing", 18)
     assert abs(flat.slope) < 1e-12
     assert flat.verdict == "flat"
-    found = quantities.level("grid", "ce", 8000)
-    assert (found.runs, found.learnt, found.censored) == (10, 9, 0)
-    assert (found.mean, found.median, found.average) == (504, 504, 504)
-    assert found.low <= 504 <= found.high
+    level = quantities.level("grid", "ce", 8000)
+    assert (level.runs, level.learnt, level.censored) == (10, 9, 0)
+    assert (level.mean, level.median, level.average) == (504, 504, 504)
+    assert level.low <= 504 <= level.high
     better = quantities.improvement("grid", "ce", "pg-sm", 8000)
     assert (better.sooner, better.wins, better.pairs) == (1.0, 81, 81)
     assert better.p < 1e-3
@@ -488,8 +496,8 @@ def test_t_interval_of_the_slopes_of_seeds(monkeypatch):
 
 def test_at_the_cap_replaces_flat_and_undecided_only():
     def of(low, high, censored):
-        found = quantities.Growth((low + high) / 2, low, high, 10, censored)
-        return found.by_protocol, found.verdict
+        growth = quantities.Growth((low + high) / 2, low, high, 10, censored)
+        return growth.by_protocol, growth.verdict
 
     assert of(-0.1, 0.2, 4) == ("flat", "flat")
     assert of(-0.1, 0.2, 5) == ("flat", "at the cap")
@@ -538,14 +546,14 @@ def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
 
 def test_rates_of_the_committed_runs_are_those_of_the_tuning():
     judged = quantities.table()
-    for (task, method, tuned), own in judged.groupby(["task", "method", "tuned"]):
-        assert set(own.rate) == {quantities.rates(task, method)[tuned]}
+    for (task, method, tuned), rows in judged.groupby(["task", "method", "tuned"]):
+        assert set(rows.step_size) == {quantities.step_sizes(task, method)[tuned]}
     plan = runs.protocol()["judging"]
     for task, names in plan["methods"].items():
         for method in names:
-            own = judged[(judged.task == task) & (judged.method == method)]
-            own = own[own.tuned == "phase 1"]
-            assert sorted(zip(own.seed, own.length, strict=True)) == sorted(
+            rows = judged[(judged.task == task) & (judged.method == method)]
+            rows = rows[rows.tuned == "phase 1"]
+            assert sorted(zip(rows.seed, rows.length, strict=True)) == sorted(
                 (seed, length) for seed in plan["seeds"] for length in plan["lengths"][task]
             )
 
@@ -568,13 +576,13 @@ def test_committed_run_is_computed_again(task, method, seed):
     The reward is a share of the optimum, which LAPACK solves to the last digits.
     """
     judged = quantities.table()
-    own = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
-    own = own[own.tuned == "phase 1"].iloc[0]
-    (row,) = runs.judge(task, method, "phase 1", own.rate, seed, [1000])
+    rows = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
+    committed = rows[rows.tuned == "phase 1"].iloc[0]
+    (row,) = runs.judge(task, method, "phase 1", committed.step_size, seed, [1000])
     assert (row["length"], row["recovery"], row["censored"], row["learnt"]) == (
-        own.length, own.recovery, own.censored, own.learnt,
+        committed.length, committed.recovery, committed.censored, committed.learnt,
     )  # fmt: skip
-    assert row["end"] == pytest.approx(own.end, rel=1e-12)
+    assert row["end"] == pytest.approx(committed.end, rel=1e-12)
 
 
 # Runs decided later
@@ -582,14 +590,14 @@ def test_committed_run_is_computed_again(task, method, seed):
 
 def test_runs_with_the_larger_cap_continue_the_judged_ones():
     later, judged = quantities.post_hoc_table(), quantities.table()
-    own = later[later.method == "pg-sm"]
-    assert len(own) == 10 * len(TASKS)
-    both = own.merge(
+    longer = later[later.method == "pg-sm"]
+    assert len(longer) == 10 * len(TASKS)
+    both = longer.merge(
         judged[judged.tuned == "phase 1"],
-        on=["task", "method", "rate", "seed", "length", "end", "learnt"],
+        on=["task", "method", "step_size", "seed", "length", "end", "learnt"],
         suffixes=("", "_judged"),
     )
-    assert len(both) == len(own)
+    assert len(both) == len(longer)
     cut = both.censored_judged
     assert (both.recovery[~cut] == both.recovery_judged[~cut]).all()
     assert (both.recovery[cut] > 4000).all()
@@ -605,7 +613,7 @@ def test_runs_decided_later_are_those_listed():
         for seed in seeds
         for length in lengths
     ]
-    columns = ["task", "method", "rate", "seed", "length"]
+    columns = ["task", "method", "step_size", "seed", "length"]
     assert list(quantities.post_hoc_table()[columns].itertuples(index=False, name=None)) == listed
     watched = [
         (task, method, rate, seed, length)
@@ -614,29 +622,29 @@ def test_runs_decided_later_are_those_listed():
     ]
     assert list(quantities.turns()[columns].itertuples(index=False, name=None)) == watched
     for task, method, rate, *_ in runs.CRITICS:  # the rates are those of the judged runs
-        assert rate == quantities.rates(task, method)["phase 1"]
+        assert rate == quantities.step_sizes(task, method)["phase 1"]
 
 
 def test_values_of_the_chain_are_those_of_its_states():
     learner = Learner(TASKS["chain"], "pg-sm", 1.0, 1)
-    states, x = np.zeros((engine.BATCH, 5)), np.zeros((engine.BATCH, 4))
+    state, x = np.zeros(5), np.zeros((engine.BATCH, 4))
     for s in range(1, 8):
-        states[s, 0] = s
-        engine._features(engine.CHAIN, states, s, x, s)
-    hidden, q = np.zeros((2, engine.BATCH, engine.UNITS)), np.zeros((engine.BATCH, 2))
-    engine.forward(learner.networks, 1, x, *hidden, q)
-    assert_allclose(learner.values_of_chain(), q[1:8], rtol=0, atol=1e-14)
+        state[0] = s
+        engine.write_inputs(engine.CHAIN, state, x[s])
+    layers = engine.new_layers(2)
+    engine.forward(learner.state.critic.parameters, x, layers)
+    assert_allclose(learner.values_of_chain(), layers.outputs[1:8], rtol=0, atol=1e-14)
 
 
 def test_committed_turn_of_a_critic_is_computed_again():
-    own = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
-    row = runs.critic_turns("chain .2", "pg-sm", own.rate, 3, own.length, 4000)
-    assert (row["turned"], row["censored"]) == (own.turned, own.censored)
+    committed = quantities.turns().query("method == 'pg-sm' and seed == 3").iloc[0]
+    row = runs.critic_turns("chain .2", "pg-sm", committed.step_size, 3, committed.length, 4000)
+    assert (row["turned"], row["censored"]) == (committed.turned, committed.censored)
 
 
 @pytest.mark.parametrize("method", ["pg-es", "soft neurd"])
 def test_runs_that_leave_the_range_of_floats_are_errors(method):
-    sentence = rf"run of {method} with rate 1e\+200 and seed 3 on grid: .* within 50 updates"
+    sentence = rf"run of {method} with step size 1e\+200 and seed 3 on grid: .* within 50 updates"
     learner = Learner(TASKS["grid"], method, 1e200, 3)
     with pytest.raises(ValueError, match=sentence):
         learner.learn(50, 0)

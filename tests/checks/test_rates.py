@@ -138,9 +138,9 @@ def test_direct_steps_to_several_best_arms_match_hand_solution() -> None:
 
 def test_direct_bound_holds_with_equality_on_all_problems() -> None:
     """Values (1, 1/2, 0), weight 1: (3/4, 1/4, 0), then (1, 0, 0); proved 2 from t = 1."""
-    found = recorded(checks.direct_arrives_in_finitely_many_steps)
-    (tally,) = found.tallies.values()
-    assert found.figures["steps (bandit)"] == 2
+    recorder = recorded(checks.direct_arrives_in_finitely_many_steps)
+    (tally,) = recorder.tallies.values()
+    assert recorder.figures["steps (bandit)"] == 2
     # every problem attains its bound
     assert (tally.comparisons, tally.attained, tally.failures) == (11, 11, 0)
 
@@ -190,9 +190,9 @@ def escort_mass(p: float, weight: float, steps: int) -> float:
 
 
 def test_escort_limit_check_matches_independent_loop() -> None:
-    found = worst(checks.escort_below_two_has_a_limit)["product over its limit", False]
+    comparisons = worst(checks.escort_below_two_has_a_limit)["product over its limit", False]
     at = {"p": 1.5, "weight": 2.0}
-    (comparison,) = (each for each in found if each.instance == at)
+    (comparison,) = (each for each in comparisons if each.instance == at)
     product = escort_mass(1.5, 2.0, 4000) * 4000**0.75
     expected = 0.02 - abs(product / rates.escort_limit(1.5) - 1)
     assert comparison.slack == pytest.approx(expected, abs=1e-9)
@@ -201,9 +201,11 @@ def test_escort_limit_check_matches_independent_loop() -> None:
 def test_softmax_exponents_match_independent_fit() -> None:
     """Least squares of the logarithms over the last decade of the sum of the weights."""
     arguments = {"updates": ("pg-sm",)}
-    found = worst(checks.softmax_has_the_rate_of_mce, **arguments)["exponent in the sum", False]
-    assert len(found) == 4
-    for comparison in found:
+    comparisons = worst(checks.softmax_has_the_rate_of_mce, **arguments)[
+        "exponent in the sum", False
+    ]
+    assert len(comparisons) == 4
+    for comparison in comparisons:
         x, arms = comparison.instance["x"], comparison.instance["arms"]
         weights = np.array([(t + 1.0) ** -x for t in range(4000)])
         mass = rates.bandit_masses("pg-sm", (1.0, 0.0, 0.0)[:arms], 4000, weights)
@@ -220,10 +222,10 @@ REGRET = "regret of the last decade over that of the one before"
 def test_regret_over_two_decades_matches_sums_of_masses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 5000 steps: from 500 on, and from 50 to 499."""
     monkeypatch.setattr(checks, "PAPER", ["mce"])
-    found = worst(checks.regret_grows_at_most_like_log_t)
+    comparisons = worst(checks.regret_grows_at_most_like_log_t)
     for update, as_printed in (("mce", False), (make_update("pg-es", p=1.5), True)):
         mass = rates.bandit_masses(update, (1.0, 0.6, 0.2), 5000)
-        (comparison,) = found[REGRET, as_printed]
+        (comparison,) = comparisons[REGRET, as_printed]
         assert comparison.slack == pytest.approx(1.05 - mass[500:5000].sum() / mass[50:500].sum())
     assert comparison.slack < -0.2
 
@@ -240,7 +242,7 @@ def test_limit_check_matches_independent_loop() -> None:
 
 @dataclass(frozen=True)
 class WeakPenalty(ModifiedCrossEntropy):
-    """MCE whose suboptimal actions together lose nine tenths of what the greedy action gains."""
+    """MCE whose suboptimal actions together lose nine tenths of the gain of the greedy action."""
 
     def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         moved = super().advance(theta, q, weight, rng)
@@ -257,10 +259,10 @@ def test_limit_check_refuses_mce_with_another_penalty() -> None:
 def test_batch_masses_match_the_runs_of_each_bandit() -> None:
     weights = np.array([[0.5, 2.0], [1.0, 0.0], [3.0, 1.0]])
     starts = np.array([[0.0, 0.0, 0.0], [1.0, -1.0, 0.5]])
-    found = rates.batch_masses("mce", [1.0, 0.5, 0.0], weights, starts)
+    masses = rates.batch_masses("mce", [1.0, 0.5, 0.0], weights, starts)
     for i in range(2):
         alone = rates.bandit_masses("mce", [1.0, 0.5, 0.0], 3, weights[:, i], starts[i])
-        np.testing.assert_allclose(found[:, i], alone)
+        np.testing.assert_allclose(masses[:, i], alone)
 
 
 def test_decaying_weights_check_matches_independent_loop() -> None:
@@ -269,8 +271,8 @@ def test_decaying_weights_check_matches_independent_loop() -> None:
     for t in range(1, 20_001):
         log_odds += 2.0 * t**-0.5 / (1.0 + np.exp(log_odds))
         spent += t**-0.5
-    found = worst(checks.decaying_weights_slow_the_rate)["mass at the end", False]
-    (comparison,) = (each for each in found if each.instance == {"x": 0.5, "arms": 2})
+    comparisons = worst(checks.decaying_weights_slow_the_rate)["mass at the end", False]
+    (comparison,) = (each for each in comparisons if each.instance == {"x": 0.5, "arms": 2})
     assert comparison.value == pytest.approx(1.0 / (1.0 + np.exp(log_odds)))
     assert comparison.limit == pytest.approx(1.0 / (2.0 + spent))
 
@@ -285,11 +287,11 @@ def worse_arm_probability(weights: list[float]) -> float:
 
 def test_separate_bandits_match_independent_loop() -> None:
     """The first bandit has the weights 1/(t + 1), the second one, in the support, 1."""
-    found = worst(checks.minimum_is_over_the_states_reached)
+    comparisons = worst(checks.minimum_is_over_the_states_reached)
     weights = 1.0 / np.arange(1.0, 2001.0)
     first, second = worse_arm_probability(weights.tolist()), worse_arm_probability([1.0] * 2000)
-    corrected = {each.instance["state"]: each.slack for each in found["gap", False]}
-    printed = {each.instance["state"]: each.slack for each in found["gap", True]}
+    corrected = {each.instance["state"]: each.slack for each in comparisons["gap", False]}
+    printed = {each.instance["state"]: each.slack for each in comparisons["gap", True]}
     inside = pytest.approx(1 / 2002 - second)
     assert corrected == {"outside": pytest.approx(1 / (2 + weights.sum()) - first)} | {
         "inside": inside
@@ -303,9 +305,12 @@ def test_constants_check_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) 
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     monkeypatch.setattr(checks, "unique_instances", lambda: ["arms"])
     monkeypatch.setattr(checks, "run_with_bound_start", lambda *_: (mdp, structure(mdp), path, 0))
-    found = worst(checks.constants_of_the_proof_hold)
-    (printed,), (ours,) = found["mass over its bound", True], found["mass over its bound", False]
-    (end,) = found["mass at the end", False]
+    comparisons = worst(checks.constants_of_the_proof_hold)
+    (printed,), (ours,) = (
+        comparisons["mass over its bound", True],
+        comparisons["mass over its bound", False],
+    )
+    (end,) = comparisons["mass at the end", False]
     assert printed.value == pytest.approx(3.0 / (1.0 + np.e))
     assert ours.slack == pytest.approx(0.0, abs=2e-9)
     assert (end.value, end.limit) == pytest.approx((1.0 / (1.0 + np.e), 1.0 / 3.0))
@@ -362,3 +367,9 @@ def test_overshoot_of_an_escort_step_solved_by_hand() -> None:
     assert rates.overshoot_map(5.0, 1.5) == pytest.approx(2.5)
     assert rates.overshoot_map(0.75, 1.5) == pytest.approx(1.5)
     assert rates.overshoot_map(2.0, 1.3) == 2.0
+
+
+def test_comparison_floor_solved_by_hand() -> None:
+    """With two actions and kappa 1 it is log(W + 1)."""
+    assert float(rates.comparison_floor(2, 1.0, np.e - 1.0)) == pytest.approx(1.0)
+    assert float(rates.comparison_floor(3, 2.0, 8.0)) == pytest.approx(np.log(4.0))

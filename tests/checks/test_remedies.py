@@ -21,13 +21,13 @@ def one_step(remedy, policy, values):
 
 def gradient(loss, theta):
     """Return central differences of a function of the parameters, with 50 digits."""
-    found, h = [], mpmath.mpf("1e-20")
+    slopes, h = [], mpmath.mpf("1e-20")
     for a in range(len(theta)):
         up, down = list(theta), list(theta)
         up[a] += h
         down[a] -= h
-        found.append(float((loss(up) - loss(down)) / (2 * h)))
-    return found
+        slopes.append(float((loss(up) - loss(down)) / (2 * h)))
+    return slopes
 
 
 def policy_of(theta):
@@ -165,8 +165,8 @@ COUNTS = {
 
 @pytest.mark.parametrize("label", COUNTS)
 def test_counts(label):
-    found = outcomes(remedies.REMEDIES[label], (10, 100, 1000))
-    assert tuple(x.count for x in found) == COUNTS[label]
+    results = outcomes(remedies.REMEDIES[label], (10, 100, 1000))
+    assert tuple(x.count for x in results) == COUNTS[label]
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_counts(label):
     ],
 )
 def test_three_actions(remedy, counts):
-    found = outcomes(remedy, (10, 100), remedies.THREE)
-    assert tuple(x.count for x in found) == counts
+    results = outcomes(remedy, (10, 100), remedies.THREE)
+    assert tuple(x.count for x in results) == counts
 
 
 @pytest.mark.parametrize(("tau", "odds"), [(0.1, 10), (0.2, 5), (0.01, 30)])
@@ -206,10 +206,10 @@ def test_root_and_time_of_decay_with_mpmath(decay):
             lambda s: 1 / (1 / (2 * mpmath.cosh((odds - s) / 2) ** 2) + small * (odds - s)),
             mpmath.linspace(0, odds, 20),
         )
-    found = remedies.fixed_odds("decay", decay)
-    assert float(found) == pytest.approx(float(odds), rel=1e-14)
-    assert float(found.rad()) < 1e-12
-    time = remedies.decay_time(decay, found, 0.5)
+    root = remedies.fixed_odds("decay", decay)
+    assert float(root) == pytest.approx(float(odds), rel=1e-14)
+    assert float(root.rad()) < 1e-12
+    time = remedies.decay_time(decay, root, 0.5)
     assert float(time) == pytest.approx(2 * float(expected), rel=1e-10)
 
 
@@ -240,10 +240,10 @@ def test_chance_of_no_sample_by_hand():
 
 def test_sampled_groups_by_hand():
     """Groups of one sample have no advantage, so nothing changes."""
-    found = remedies.sampled_counts(
+    counts = remedies.sampled_counts(
         SampledRemedy("group", group=1), "swap", probability=0.9, n_runs=3, most=50
     )
-    assert np.isinf(found).all()
+    assert np.isinf(counts).all()
 
 
 class Given(np.random.Generator):
@@ -271,8 +271,8 @@ def test_sampled_group_by_its_rewards(divided):
             advantages = advantages / rewards.std()
         odds += float((advantages * scores).mean())
     remedy = SampledRemedy("group", normalised=divided)
-    regrets, found = remedies.sampled_outcomes(remedy, "swap", 2, n_runs=2, most=1, seed=Given())
-    assert found.tolist() == [1, 1]  # two of eight undo six of eight
+    regrets, counts = remedies.sampled_outcomes(remedy, "swap", 2, n_runs=2, most=1, seed=Given())
+    assert counts.tolist() == [1, 1]  # two of eight undo six of eight
     np.testing.assert_allclose(regrets, 1 / (1 + math.exp(odds)), rtol=1e-14)
 
 

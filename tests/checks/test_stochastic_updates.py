@@ -101,18 +101,18 @@ def test_erratum_quotes_the_computed_bias():
 
 def test_checks_accept_update_objects():
     updates = [make_update("pg-es", p=3.0)]
-    found = compared(checks.policy_gradients_are_symmetric.function, updates=updates)
-    assert found["sum of the two steps"].failures == 0
-    found = compared(checks.greedy_updates_ignore_gaps.function, updates=[UPDATES["ce"]])
-    assert found["distance of the two steps"].worst[0].slack == 0
+    tallies = compared(checks.policy_gradients_are_symmetric.function, updates=updates)
+    assert tallies["sum of the two steps"].failures == 0
+    tallies = compared(checks.greedy_updates_ignore_gaps.function, updates=[UPDATES["ce"]])
+    assert tallies["distance of the two steps"].worst[0].slack == 0
 
 
 def test_trapping_probability_in_the_check_matches_hand_solution():
     # stuck with probability 1/2 as claimed; at the better action if that is the first one
     stuck = "probability to be stuck at the worse action"
     for rewards, probability in ((("1/2", 1), Fraction(1, 2)), ((1, "1/2"), 0)):
-        found = compared(checks.sampled_actions_may_trap_di.function, rewards=rewards)[stuck]
-        assert (found.worst[0].value, found.worst[0].limit) == (probability, Fraction(1, 2))
+        tally = compared(checks.sampled_actions_may_trap_di.function, rewards=rewards)[stuck]
+        assert (tally.worst[0].value, tally.worst[0].limit) == (probability, Fraction(1, 2))
     # CE, uniform over two actions: the steps for q and -q cancel
     assert checks.greedy_updates_are_asymmetric.run().margin == -1e-9
 
@@ -133,9 +133,9 @@ def test_invalid_arguments_raise():
 
 def test_di_recovers_in_one_step_instead_of_four():
     # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
-    (found,) = compared(checks.constant_weights_recover_sooner.function).values()
-    assert found.worst[0].instance == {"update": "di", "eta": "1", "n": 10}
-    assert found.worst[0].note == {"constant": 1, "decaying": 4}
+    (tally,) = compared(checks.constant_weights_recover_sooner.function).values()
+    assert tally.worst[0].instance == {"update": "di", "eta": "1", "n": 10}
+    assert tally.worst[0].note == {"constant": 1, "decaying": 4}
 
 
 def test_asymmetry_check_uses_absolute_sums(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """The sharpness of bounds: the record changes if another bound replaces a proved one.
 
-The recorder measures how sharp a bound is: the relative tightening that a check would refuse, and
-in how many comparisons the bound is attained.
+The recorder measures how sharp a bound is: the relative tightening at which a check fails, and
+the number of comparisons in which the bound is attained.
 """
 
 import math
@@ -19,11 +19,11 @@ from pu_lib.claims.formulas import Formula, formula, sqrt
 judged = cache(judge)
 
 
-def tally(found: Judgement, compared: str) -> Tally:
+def tally(judgement: Judgement, compared: str) -> Tally:
     """Return the comparison as corrected that starts with those words."""
     (chosen,) = [
         row
-        for row in found.finding.tallies
+        for row in judgement.finding.tallies
         if row.compared.startswith(compared) and not row.as_printed
     ]
     return chosen
@@ -44,9 +44,9 @@ def tally(found: Judgement, compared: str) -> Tally:
     ],
 )
 def test_sharpness_of_bounds_is_as_expected(claim: str, compared: str, sharpness: float) -> None:
-    found = tally(judged(claim), compared)
-    assert found.failures == 0
-    assert found.sharpness == pytest.approx(sharpness, abs=5e-5)
+    row = tally(judged(claim), compared)
+    assert row.failures == 0
+    assert row.sharpness == pytest.approx(sharpness, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_sharpness_of_bounds_is_as_expected(claim: str, compared: str, sharpness
     ],
 )
 def test_number_of_equalities_is_as_expected(claim: str, attained: int, comparisons: int) -> None:
-    found = tally(judged(claim), "n'")
-    assert (found.failures, found.attained, found.comparisons) == (0, attained, comparisons)
+    row = tally(judged(claim), "n'")
+    assert (row.failures, row.attained, row.comparisons) == (0, attained, comparisons)
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_weaker_bound_changes_the_record(
 ) -> None:
     best = tally(judged(claim), "n'")
     monkeypatch.setattr(unlearning, bound, weaker)
-    found = judge(claim)
-    assert found.finding.status is found.claim.status
-    assert tally(found, "n'").sharpness > best.sharpness + 1e-4
-    assert found.differences
+    judgement = judge(claim)
+    assert judgement.finding.status is judgement.claim.status
+    assert tally(judgement, "n'").sharpness > best.sharpness + 1e-4
+    assert judgement.differences
 
 
 @formula
@@ -94,11 +94,11 @@ def test_unproved_tighter_bound_changes_the_record(
     claim = "thm:unlearndecay/i/pg-sm"
     proved = tally(judged(claim), "n'")
     monkeypatch.setattr(unlearning, "decaying_pg_bound", tighter)
-    found = judge(claim)
-    assert found.finding.status is Status.CORRECTED
-    assert proved.worst[0].slack == 2.0 > tally(found, "n'").worst[0].slack == 1.0
-    assert tally(found, "n'").sharpness < proved.sharpness / 5
-    assert any(r"$3n-3\sqrt{n}+1$' is not recorded" in row for row in found.differences)
+    judgement = judge(claim)
+    assert judgement.finding.status is Status.CORRECTED
+    assert proved.worst[0].slack == 2.0 > tally(judgement, "n'").worst[0].slack == 1.0
+    assert tally(judgement, "n'").sharpness < proved.sharpness / 5
+    assert any(r"$3n-3\sqrt{n}+1$' is not recorded" in row for row in judgement.differences)
 
 
 @pytest.mark.parametrize(

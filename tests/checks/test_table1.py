@@ -105,9 +105,9 @@ def test_thresholds_are_bracketed_by_the_numbers_that_decide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Moving a threshold past a listed number changes that update's entry, and not before."""
-    found = {(row.column, row.name): row for row in table.thresholds()}
-    assert set(found) == set(table.THRESHOLDS)
-    fall = found["rates", table.FALLS]
+    thresholds = {(row.column, row.name): row for row in table.thresholds()}
+    assert set(thresholds) == set(table.THRESHOLDS)
+    fall = thresholds["rates", table.FALLS]
     assert fall.value == 0.98
     assert fall.below is None
     assert fall.above is not None
@@ -116,7 +116,7 @@ def test_thresholds_are_bracketed_by_the_numbers_that_decide(
     for slope, entry in ((at - 1e-6, "O(1/t)"), (at + 1e-6, "slower")):
         monkeypatch.setattr(table, "SLOPE", slope)
         assert table._rates(UPDATES["ce"]).entry == entry
-    slow = found["unlearning", table.FASTEST]
+    slow = thresholds["unlearning", table.FASTEST]
     assert (slow.below, slow.above) == ((0.004, "mce"), (1.02, "pg-sm"))
     monkeypatch.setattr(table, "SLOW", 1.021)
     assert table._unlearning(UPDATES["pg-sm"]).entry == "between"
@@ -168,9 +168,9 @@ def test_gravity_well_entry_follows_from_the_exponent(
 ) -> None:
     monkeypatch.setattr(table, "_pull_frequency", lambda *_: 0.5)
     monkeypatch.setattr(table, "_steps_out_of_corner", lambda _, depth: round(depth**-power))
-    found = table._gravity_well(UPDATES["pg-sm"])
-    assert (found.entry, found.margin) == (entry, pytest.approx(0.25))
-    assert found.found == (
+    cell = table._gravity_well(UPDATES["pg-sm"])
+    assert (cell.entry, cell.margin) == (entry, pytest.approx(0.25))
+    assert cell.found == (
         "The pull is felt in 50.0\N{NO-BREAK SPACE}% of the states; from probability 0.016 the way "
         f"out takes {64**power:.0f} steps, and from 0.00098 it takes {1024**power:.0f}."
     )
@@ -191,9 +191,9 @@ def test_convergence_sentence_rounds_large_shares_to_all(
     least: float, share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table._Case, "stall_ratio", lambda *_: least)
-    found = table._convergence(UPDATES["ce"])
-    assert (found.entry, found.margin) == ("no", pytest.approx(least - 0.9))
-    assert found.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
+    cell = table._convergence(UPDATES["ce"])
+    assert (cell.entry, cell.margin) == ("no", pytest.approx(least - 0.9))
+    assert cell.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
 
 
 def test_escort_stalls_only_at_the_exact_weight() -> None:
@@ -214,9 +214,9 @@ def test_linear_scores_cannot_represent_every_table_of_the_deep_task() -> None:
 
 
 def test_exceptions_of_pg_es_are_listed_for_each_column() -> None:
-    found = {column: measure("pg-es", column) for column in COLUMNS}
+    cells = {column: measure("pg-es", column) for column in COLUMNS}
     exceptions, remarks = (
-        {column: {case.case: case.entry for case in cases(x)} for column, x in found.items()}
+        {column: {case.case: case.entry for case in cases(x)} for column, x in cells.items()}
         for cases in (lambda x: x.exceptions, lambda x: x.remarks)
     )
     assert {column: cases for column, cases in exceptions.items() if cases} == {
@@ -305,15 +305,17 @@ def test_final_probability_must_exceed_one_half(
 ) -> None:
     monkeypatch.setattr(table, "_bias", lambda _: 0.0)
     monkeypatch.setattr(table, "_final_probability", lambda _: best)
-    found = table._stochastic(UPDATES["pg-sm"])
-    assert (found.entry, found.margin) == (word, margin)
+    cell = table._stochastic(UPDATES["pg-sm"])
+    assert (cell.entry, cell.margin) == (word, margin)
 
 
 def test_direct_direction_matches_hand_solution() -> None:
     """Supports {1, 2} and {3}: the values less their mean there, zero elsewhere."""
     outputs = np.array([[0.5, 0.25, -2.0], [-1.0, -1.0, 3.0]])
-    found = table._direction(UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]]))
-    np.testing.assert_allclose(found, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    direction = table._direction(
+        UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]])
+    )
+    np.testing.assert_allclose(direction, [[-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
 
 
 def test_margin_is_that_of_the_farthest_exception(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,9 +376,9 @@ def test_rate_entry_follows_from_the_exponent(
     power: float, entry: str, speed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaps = np.append(9.0, np.arange(1, table.STEPS + 1) ** -power)
-    found = table._rates(along(gaps, monkeypatch))
-    assert (found.entry, found.margin) == (entry, pytest.approx(abs(power - 0.98), abs=1e-12))
-    assert found.found.endswith(speed)
+    cell = table._rates(along(gaps, monkeypatch))
+    assert (cell.entry, cell.margin) == (entry, pytest.approx(abs(power - 0.98), abs=1e-12))
+    assert cell.found.endswith(speed)
 
 
 def test_slowest_weight_decides_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,8 +389,8 @@ def test_slowest_weight_decides_the_rate(monkeypatch: pytest.MonkeyPatch) -> Non
     slow_path = table.follow(update, table.BANDIT, 4.0, table.STEPS)
     fast_path = np.tile([1.0, 0.0, 0.0], (table.STEPS + 1, 1))
     monkeypatch.setattr(table, "follow", lambda *args: slow_path if args[2] == 4.0 else fast_path)
-    found = table._rates(update)
-    assert (found.entry, found.margin) == ("slower", pytest.approx(0.48))
+    cell = table._rates(update)
+    assert (cell.entry, cell.margin) == ("slower", pytest.approx(0.48))
 
 
 @pytest.mark.parametrize(
@@ -404,9 +406,9 @@ def test_exact_rate_needs_at_most_a_hundred_steps(
     steps: int, entry: str, margin: float, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaps = np.where(np.arange(table.STEPS + 1) >= steps, 0.0, 0.25)
-    found = table._rates(along(gaps, monkeypatch))
-    assert (found.entry, found.margin) == (entry, margin)
-    assert found.found.endswith(words)
+    cell = table._rates(along(gaps, monkeypatch))
+    assert (cell.entry, cell.margin) == (entry, margin)
+    assert cell.found.endswith(words)
 
 
 def along(gaps: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:

@@ -134,8 +134,8 @@ def test_path_recovers_after_the_count():
     ("arguments", "words"),
     [
         ({"n": -1}, "n: expected an integer from 0"),
-        ({"n": 1, "eta": 0}, "eta: expected a number above 0"),
-        ({"n": 1, "eta": "x"}, "eta: expected an integer, a fraction"),
+        ({"n": 1, "step_size": 0}, "step_size: expected a number above 0"),
+        ({"n": 1, "step_size": "x"}, "step_size: expected an integer, a fraction"),
         ({"n": 1, "update": "sarsa"}, "update: unknown 'sarsa'"),
         ({"n": 1, "schedule": "linear"}, "schedule: expected one of"),
         ({"n": 1, "factor": "halve"}, "factor: expected one of"),
@@ -161,11 +161,14 @@ def test_invalid_arguments_raise(arguments, words):
             r"at least 1e\+06 and at most 4\.001e\+06",
         ),
         ({"n": 10**9, "update": "ce", "start": "1/5"}, "no bound on n' is proved"),
-        ({"n": 1, "eta": 1000}, r"at least 10\^213 backward"),
-        ({"n": 1, "eta": "1e300"}, r"at least 10\^\(10\^299\) backward"),
-        ({"n": 1, "eta": 3 * 10**4000}, r"at least 10\^\(10\^3999\) backward"),
+        ({"n": 1, "step_size": 1000}, r"at least 10\^213 backward"),
+        ({"n": 1, "step_size": "1e300"}, r"at least 10\^\(10\^299\) backward"),
+        ({"n": 1, "step_size": 3 * 10**4000}, r"at least 10\^\(10\^3999\) backward"),
         ({"n": 5, "update": "ce", "start": "1e-300"}, r"at least 10\^29\d backward"),
-        ({"n": 5, "update": "pg-es", "p": 3, "eta": "1.33333333334"}, r"at least 10\^1\d backward"),
+        (
+            {"n": 5, "update": "pg-es", "p": 3, "step_size": "1.33333333334"},
+            r"at least 10\^1\d backward",
+        ),
     ],
 )
 def test_count_above_the_step_limit_raises_and_gives_proved_bounds(arguments, words):
@@ -382,7 +385,7 @@ def test_step_flow_time_matches_hand_solution():
         flow_times.step_flow_times(1, 1, "di")
     with pytest.raises(ValueError, match="with its factor, got pg-es factor=drop"):
         flow_times.step_flow_times(2, 1, make_update("pg-es", factor="drop"))
-    with pytest.raises(ValueError, match="n = 1, eta = 2: the policy never recovers"):
+    with pytest.raises(ValueError, match="n = 1, step_size = 2: the policy never recovers"):
         flow_times.step_flow_times(1, 2, "pg-es")
 
 
@@ -390,8 +393,8 @@ def test_errata_state_the_computed_numbers():
     why = {row.where: row.why for row in errata() if row.chapter == "unlearning"}
     bound = un.decaying_ce_bound_printed(30, 1.0)
     assert f"the bound is {bound:.3f}" in why["Theorem 5(iii)"]
-    found = count(30, "ce", 1, "inverse-sqrt", start="1/150")
-    assert f"takes {found} updates" in why["Theorem 5(iii)"]
+    steps = count(30, "ce", 1, "inverse-sqrt", start="1/150")
+    assert f"takes {steps} updates" in why["Theorem 5(iii)"]
     assert f"the bound is {un.ce_bound_printed(3, 1.0):.2f}" in why["Theorem 4(iii)"]
     assert f"takes {count(3, 'ce', 1, start='0.12')} updates" in why["Theorem 4(iii)"]
     assert f"takes {count(5, 'di', 1, start='1/4')} updates" in why["Theorem 4(ii)"]
@@ -655,21 +658,21 @@ def test_excess_is_bounded_up_to_the_end_of_a_block(monkeypatch) -> None:
 
 
 def test_escort_variants_match_float_counts() -> None:
-    found = {
+    counts = {
         (row["p"], row["n"]): row["n'"]
         for _, row in listed_comparisons(checks.escort_can_be_faster)
     }
     for p, factor, eta, n, start in checks.escort_can_be_faster.arguments["instances"]:
         if start == "1/2":
             update = make_update("pg-es", p=float(Fraction(p)), factor=factor)
-            assert found[p, n] == float_count(n, update, float(eta), "constant")
-    assert found == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
+            assert counts[p, n] == float_count(n, update, float(eta), "constant")
+    assert counts == {("3/2", 2000): 31, ("1.9", 100): 13, ("1", 2): 1, ("2", 10): 3}
 
 
 def test_escort_peak_matches_float_counts() -> None:
     finding = judge("sec:symmetry/decay").finding
     (printed,) = (tally for tally in finding.tallies if tally.as_printed)
-    peak = {kept.instance["n"]: (kept.value, kept.limit) for kept in printed.worst}
+    peak = {each.instance["n"]: (each.value, each.limit) for each in printed.worst}
     assert peak[100] == (406, 911)
     for schedule, steps in (("inverse-sqrt", 406), ("constant", 911)):
         assert float_count(100, make_update("pg-es"), 2.1, schedule) == steps

@@ -47,8 +47,8 @@ def test_npg_escapes_the_gravity_well_in_139_steps() -> None:
 def test_mirror_step_matches_hand_solution() -> None:
     """Index 3/2 from one half, weight 1: the roots differ by 1/2, so that y^2 + (y+1/2)^2 = 1."""
     y = (math.sqrt(7.0) - 1.0) / 4.0
-    found = after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.5)
-    np.testing.assert_allclose(found, [(y + 0.5) ** 2, y**2], rtol=1e-14)
+    policy = after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.5)
+    np.testing.assert_allclose(policy, [(y + 0.5) ** 2, y**2], rtol=1e-14)
     np.testing.assert_array_equal(after.mirror_step([0.5, 0.5], [9.0, 0.0], 1.0, 1.5), [1.0, 0.0])
 
 
@@ -64,18 +64,18 @@ def test_family_count_matches_hand_solution() -> None:
 
 def test_compatible_direction_of_one_hot_features_matches_hand_solution() -> None:
     pi, q = np.array([0.2, 0.3, 0.5]), np.array([1.0, 0.0, 2.0])
-    found = compatible_direction(np.eye(3), pi, q)
-    np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-12)
+    direction = compatible_direction(np.eye(3), pi, q)
+    np.testing.assert_allclose(direction - direction[0], q - q[0], atol=1e-12)
 
 
 def test_compatible_direction_of_one_feature_matches_hand_solution() -> None:
     """Features 1, 0, -1 and values 0.6, 1, 0: from the uniform policy the fit has slope 0.3."""
-    found = compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
-    assert found[0] == pytest.approx(0.3)
+    direction = compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
+    assert direction[0] == pytest.approx(0.3)
 
 
 def test_cost_counts_operations() -> None:
-    """CE with three actions: three differences, of which it needs one, products and sums."""
+    """CE with three actions: one difference, one product and one sum for each."""
     assert after.cost(UPDATES["ce"], 3)["operations"] == 9
     assert after.cost(UPDATES["npg"], 3)["operations"] == 2 + 3 * 3
     with pytest.raises(ValueError, match="has no kernel"):
@@ -158,25 +158,25 @@ def test_committed_search_has_the_runs_of_its_stages() -> None:
 
 
 def test_evolve_passes_the_best_points_to_the_next_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    box, given = np.array(late.bounds(2)), []
+    box, populations = np.array(late.bounds(2)), []
 
     def evolution(cost: object, bounds: object, init: np.ndarray, **how: object) -> object:
-        given.append(init)
+        populations.append(init)
         return SimpleNamespace(
             population=init, population_energies=-np.arange(len(init)), fun=-3.0, x=init[0]
         )
 
     monkeypatch.setattr(late, "differential_evolution", evolution)
-    found = late.evolve(0, 2, ((50, 2, 3), (70, 1, 1)))
-    assert [(row["steps"], row["runs"], row["drawdown"]) for row in found] == [
+    stages = late.evolve(0, 2, ((50, 2, 3), (70, 1, 1)))
+    assert [(row["steps"], row["runs"], row["drawdown"]) for row in stages] == [
         (50, 2 * len(box) * 4, 3.0),
         (70, len(box) * 2, 3.0),
     ]
-    assert given[0].shape == (2 * len(box), len(box))
-    assert (given[0] >= box[:, 0]).all()
-    assert (given[0] <= box[:, 1]).all()
-    assert np.ptp(given[0], axis=0) == pytest.approx(np.ptp(box, axis=1), rel=0.4)
-    np.testing.assert_array_equal(given[1], given[0][::-1][: len(box)])
+    assert populations[0].shape == (2 * len(box), len(box))
+    assert (populations[0] >= box[:, 0]).all()
+    assert (populations[0] <= box[:, 1]).all()
+    assert np.ptp(populations[0], axis=0) == pytest.approx(np.ptp(box, axis=1), rel=0.4)
+    np.testing.assert_array_equal(populations[1], populations[0][::-1][: len(box)])
 
 
 def test_natural_policy_handles_extreme_weights() -> None:
@@ -186,11 +186,11 @@ def test_natural_policy_handles_extreme_weights() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 1e10, 1e308])
 def test_natural_policy_preserves_small_differences_of_large_values(shift: float) -> None:
-    """A shift of all values changes nothing; what is left of the difference decides."""
+    """A shift of all values changes nothing but the rounding of their difference."""
     values = np.array([shift + 1e-6, shift])
     odds = np.exp(10.0 * (values[0] - values[1]))
-    found = after.natural_policy([0.5, 0.5], values, 10.0)
-    np.testing.assert_allclose(found, [odds / (1 + odds), 1 / (1 + odds)], rtol=1e-12)
+    policy = after.natural_policy([0.5, 0.5], values, 10.0)
+    np.testing.assert_allclose(policy, [odds / (1 + odds), 1 / (1 + odds)], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_escape_bounds_handle_subnormal_probabilities() -> None:
 @pytest.mark.parametrize("small", [1e-8, 1e-14, 1e-17])
 def test_compatible_direction_of_a_table_is_the_centred_values(small: float) -> None:
     """Up to a constant, of which the shortest has mean zero: (0, 1, 5) less 2."""
-    found = compatible_direction(np.eye(3), [0.5, 0.5 - small, small], [0.0, 1.0, 5.0])
-    np.testing.assert_allclose(found, [-2.0, -1.0, 3.0], rtol=1e-6)
+    direction = compatible_direction(np.eye(3), [0.5, 0.5 - small, small], [0.0, 1.0, 5.0])
+    np.testing.assert_allclose(direction, [-2.0, -1.0, 3.0], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

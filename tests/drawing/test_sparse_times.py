@@ -13,10 +13,10 @@ SIZES = 2500, 40_000, 250_000
 @pytest.mark.parametrize("states", SIZES)
 def test_recorded_optimum_takes_little_more_time_than_quantecon(process, limit, states):
     rows = {(row["process"], row["states"], row["method"]): row for row in sparse.recorded()}
-    own = rows[process, states, "optimal"]
+    optimum = rows[process, states, "optimal"]
     other = rows[process, states, "QuantEcon, modified policy iteration"]
-    assert own["ratio"] == pytest.approx(own["seconds"] / other["seconds"])
-    assert own["ratio"] <= limit
+    assert optimum["ratio"] == pytest.approx(optimum["seconds"] / other["seconds"])
+    assert optimum["ratio"] <= limit
 
 
 def test_every_recorded_row_has_its_peak_memory():
@@ -32,9 +32,9 @@ def test_every_recorded_row_has_its_peak_memory():
 
 def test_table_shows_the_rows_of_the_record(monkeypatch, tmp_path):
     theirs = {"process": "grid", "states": 2500, "method": "QuantEcon, modified policy iteration"}
-    own = theirs | {"method": "optimal", "seconds": 0.05, "ratio": 0.25, "peak_gb": 0.5}
-    alone = own | {"states": 9_000_000, "seconds": 12.0, "ratio": None, "peak_gb": 3.25}
-    rows = [theirs | {"seconds": 0.2, "ratio": 1.0, "peak_gb": 0.75}, own, alone]
+    ours = theirs | {"method": "optimal", "seconds": 0.05, "ratio": 0.25, "peak_gb": 0.5}
+    alone = ours | {"states": 9_000_000, "seconds": 12.0, "ratio": None, "peak_gb": 3.25}
+    rows = [theirs | {"seconds": 0.2, "ratio": 1.0, "peak_gb": 0.75}, ours, alone]
     monkeypatch.setattr(sparse, "PATH", tmp_path / "sparse.json")
     sparse.PATH.write_text(json.dumps(rows), encoding="utf-8")
     _, first, last = sparse.sparse_times().split("<tr>")[1:]

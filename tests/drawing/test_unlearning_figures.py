@@ -27,7 +27,7 @@ def test_domino_figure_has_the_counts_of_the_alt_text():
 
 
 def test_escort_map_is_negative_in_the_range_of_the_caption():
-    etas, ns = unlearning.MAP_ETAS, unlearning.MAP_NS
+    etas, ns = unlearning.MAP_STEP_SIZES, unlearning.MAP_NS
     table = escort_differences("2", "drop", etas, ns)
     red = [float(etas[i]) for i in range(len(etas)) if table[ns.index(100), i] < 0]
     assert 2.8 < min(red) < max(red) < 15.7

@@ -75,14 +75,14 @@ def test_only_settings_far_from_the_best_are_dropped():
 
 def times_by_setting(table):
     """Group settings that differ only in the rate; return their times, run by rate."""
-    found = {}
+    by_others = {}
     for values, group in table.groupby(COLUMNS, dropna=False, observed=True):
-        others, eta = setting_of(values)
+        others, step_size = setting_of(values)
         steps = group.sort_values("run")["steps"].to_numpy(dtype=float)
-        found.setdefault((others, values[COLUMNS.index("max_steps")]), {})[eta] = steps
+        by_others.setdefault((others, values[COLUMNS.index("max_steps")]), {})[step_size] = steps
     return {
         key: np.stack(list(rates.values()), axis=1)
-        for key, rates in found.items()
+        for key, rates in by_others.items()
         if len(rates) > 1
     }
 
@@ -101,18 +101,20 @@ def wrong_decisions(times, cap, rng):
     return len(left), sum(not right[x] for x in left)
 
 
-def resampled(found, tables=5):
+def resampled(all_times, tables=5):
     """Return the numbers of dropped and of wrongly dropped rates in resampled tables."""
     rng = np.random.default_rng(8)
     counts = [
-        wrong_decisions(times, cap, rng) for _ in range(tables) for (_, cap), times in found.items()
+        wrong_decisions(times, cap, rng)
+        for _ in range(tables)
+        for (_, cap), times in all_times.items()
     ]
     return np.sum(counts, axis=0)
 
 
 @pytest.fixture(scope="module")
 def random_mdps():
-    rows = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["preset"] == "paper")]
+    rows = TABLE[(TABLE["experiment"] == "random-mdp") & (TABLE["options"] == "paper")]
     return times_by_setting(rows[rows["scheme"] != "LowOffPol"])
 
 
@@ -158,17 +160,19 @@ def both_sweeps(tmp_path_factory):
 def rows_of(directory):
     with Database(directory) as database:
         rows = database.read()
-    return rows.astype({"update": str}).sort_values(["update", "eta", "run"], ignore_index=True)
+    return rows.astype({"update": str}).sort_values(
+        ["update", "step_size", "run"], ignore_index=True
+    )
 
 
 def test_adaptive_sweep_is_a_subset_of_the_full_sweep(both_sweeps):
     least, most = rows_of(both_sweeps / "adaptive"), rows_of(both_sweeps / "full")
     assert len(most) == 480
-    again = least[["update", "eta", "run"]].merge(most)
+    again = least[["update", "step_size", "run"]].merge(most)
     pd.testing.assert_frame_equal(again[least.columns], least, check_categorical=False)
-    counts = least.groupby(["update", "eta"])["run"].count()
-    assert set(counts.xs(3.0, level="eta")) == {80}
-    assert set(counts.drop(3.0, level="eta")) == {40}
+    counts = least.groupby(["update", "step_size"])["run"].count()
+    assert set(counts.xs(3.0, level="step_size")) == {80}
+    assert set(counts.drop(3.0, level="step_size")) == {40}
 
 
 def test_interrupted_adaptive_sweep_resumes_to_the_same_table(both_sweeps, tmp_path):
@@ -183,11 +187,11 @@ def test_collect_includes_all_runs_if_a_setting_was_stopped_early(both_sweeps, t
     assert "320 of 320 runs" in collect(both_sweeps / "adaptive", tmp_path / "left")
     # in an interrupted sweep the slow rates lack runs although they were not dropped
     rows = rows_of(both_sweeps / "full")
-    cut = rows[(rows["eta"] < 1.0) | (rows["run"] < 40)]
+    cut = rows[(rows["step_size"] < 1.0) | (rows["run"] < 40)]
     assert EarlyStopping(cut).left_early() == set()
-    slow = rows[(rows["eta"] > 1.0) | (rows["run"] < 40)]
+    slow = rows[(rows["step_size"] > 1.0) | (rows["run"] < 40)]
     assert len(EarlyStopping(slow).left_early()) == 4
-    early = rows[(rows["eta"] > 1.0) | (rows["run"] < 10)]
+    early = rows[(rows["step_size"] > 1.0) | (rows["run"] < 10)]
     assert EarlyStopping(early).left_early() == set()
 
 
@@ -203,14 +207,14 @@ def test_chunks_of_a_round_start_at_the_same_run():
 
 def thinned(table, chunks):
     """Return the rows of a full table that an adaptive sweep of the chunks would compute."""
-    stopping, kept = EarlyStopping(table), {}
+    stopping, n_runs = EarlyStopping(table), {}
     for part in rounds(chunks):
         for chunk in stopping.needed(part):
             setting = setting_of(words_of(chunk.cell).values())
-            kept[setting] = max(kept.get(setting, 0), chunk.first + chunk.count)
+            n_runs[setting] = max(n_runs.get(setting, 0), chunk.first + chunk.count)
     settings = table[COLUMNS].drop_duplicates()
     most = {
-        tuple(map(str, values)): kept.get(setting_of(values), 0)
+        tuple(map(str, values)): n_runs.get(setting_of(values), 0)
         for values in settings.astype(object).to_numpy().tolist()
     }
     groups = table.groupby(COLUMNS, dropna=False, observed=True)["run"]
@@ -226,8 +230,8 @@ def adaptive_results():
 
 def test_adaptive_sweep_needs_less_than_a_third_of_the_steps(adaptive_results):
     """The greedy limit has no rates, so that there is nothing to leave out."""
-    kept, full = (t[t["experiment"] != "sarsa-limit"] for t in (adaptive_results.table, TABLE))
-    assert kept["steps"].sum() / full["steps"].sum() < 1 / 3
+    adaptive, full = (t[t["experiment"] != "sarsa-limit"] for t in (adaptive_results.table, TABLE))
+    assert adaptive["steps"].sum() / full["steps"].sum() < 1 / 3
 
 
 def test_curves_use_all_runs_of_each_rate(adaptive_results):
@@ -244,7 +248,7 @@ def test_curves_use_all_runs_of_each_rate(adaptive_results):
             )
         panel = PANELS[name].rows(least.table)
         x = int(few.counts[0].argmin())
-        one = panel[(panel["update"] == "pg-sm") & np.isclose(panel["eta"], few.axis[x])]
+        one = panel[(panel["update"] == "pg-sm") & np.isclose(panel["step_size"], few.axis[x])]
         assert few.point("mean")[0, x] == one["steps"].mean()
         assert few.made[:, 0, x].sum() == len(one) == few.counts[0, x]
 

@@ -30,7 +30,7 @@ from pu_lib.experiments.adaptive import EarlyStopping, limits, setting_of
 from pu_lib.experiments.bootstrap import draws, interval
 from pu_lib.experiments.cells import Chunk, Process
 from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, cell_of
-from pu_lib.experiments.options import PRESETS, SCHEMES, Schedule
+from pu_lib.experiments.options import OPTIONS, SCHEMES, Schedule
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.results import Curves, committed
 from pu_lib.experiments.tables import Tables, lay_out
@@ -71,11 +71,11 @@ def test_median_limits_of_one_run_are_infinite():
 
 def early_stopping(times, runs):
     """Return the state of an adaptive sweep after equal runs of the given rates."""
-    found = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
-    for eta, steps in times.items():
-        chunk = Chunk(replace(CELL, step_size=eta), 0, runs)
-        found.note(chunk, {"run": np.arange(runs), "steps": np.full(runs, steps)})
-    return found
+    stopping = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
+    for step_size, steps in times.items():
+        chunk = Chunk(replace(CELL, step_size=step_size), 0, runs)
+        stopping.note(chunk, {"run": np.arange(runs), "steps": np.full(runs, steps)})
+    return stopping
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def early_stopping(times, runs):
     ],
 )
 def test_step_size_is_dropped_if_another_needs_a_hundredth_of_the_steps(times, left):
-    chunks = [Chunk(replace(CELL, step_size=eta), 400, 20) for eta in times]
+    chunks = [Chunk(replace(CELL, step_size=step_size), 400, 20) for step_size in times]
     going_on = early_stopping(times, 400).needed(chunks)
     assert [c.cell.step_size for c in chunks if c not in going_on] == left
 
 
 def test_left_early_returns_stopped_settings_with_their_step_size():
-    found = early_stopping({0.1: 1000, 1.0: 10}, 400)
-    assert found.left_early() == set()
-    found.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
-    assert found.left_early() == {setting_of({**WORDS, "eta": 0.1}.values())}
+    stopping = early_stopping({0.1: 1000, 1.0: 10}, 400)
+    assert stopping.left_early() == set()
+    stopping.note(Chunk(CELL, 400, 1), {"run": [400], "steps": [10]})
+    assert stopping.left_early() == {setting_of({**WORDS, "step_size": 0.1}.values())}
 
 
 # Collecting
@@ -111,7 +111,7 @@ def rows(runs, **columns):
 
 def test_provenance_counts_runs_settings_and_steps():
     table = pd.concat(
-        [rows(3), rows(2, eta=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
+        [rows(3), rows(2, step_size=10.0, seed=1), rows(1, experiment="drawn", beta=math.nan)],
         ignore_index=True,
     )
     note = collecting._provenance(table, "the command", 2.6)
@@ -131,18 +131,18 @@ def test_collect_creates_the_directory_and_prints_megabytes(tmp_path, monkeypatc
     sweep.sweep("chain n_states=5", tmp_path / "data", runs=1, step_sizes=[1.0], updates=["di"])
     (tmp_path / "out").mkdir()
     for out in ("out", "deep/down"):
-        found = collecting.collect(tmp_path / "data", tmp_path / out)
-        assert found == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
+        message = collecting.collect(tmp_path / "data", tmp_path / out)
+        assert message == f"{tmp_path}/{out}/runs.parquet: 1 of 1 runs, 2.4 MB."
 
 
 def test_schemes_match_the_paper():
     """Hyde acts and is replayed with probability 0, min(1, 10 / sqrt t) or one half."""
-    found = {
+    schedules = {
         name: [(each.c, each.alpha) for each in (scheme.epsilon, scheme.off_policy)]
         for name, scheme in SCHEMES.items()
     }
     never, root, half = (0.0, 0.0), (10.0, 0.5), (0.5, 0.0)
-    assert found == {
+    assert schedules == {
         "NoExplo": [never, never],
         "LowOffPol": [root, root],
         "HiOffPol": [root, half],
@@ -151,9 +151,11 @@ def test_schemes_match_the_paper():
 
 def test_complete_includes_runs_with_missing_beta(monkeypatch):
     monkeypatch.setattr(collecting, "paper_chunks", list)
-    table = pd.concat([rows(3, beta=math.nan), rows(2, beta=math.nan, eta=10.0)], ignore_index=True)
-    kept = collecting._complete(table)
-    assert list(zip(kept["eta"], kept["run"], strict=True)) == [
+    table = pd.concat(
+        [rows(3, beta=math.nan), rows(2, beta=math.nan, step_size=10.0)], ignore_index=True
+    )
+    complete = collecting._complete(table)
+    assert list(zip(complete["step_size"], complete["run"], strict=True)) == [
         (1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1),
     ]  # fmt: skip
 
@@ -191,8 +193,8 @@ def test_unknown_processor_count_gives_one_thread(monkeypatch):
 
 
 def test_worker_threads_are_daemons():
-    ((_, found),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread().daemon)
-    assert found is True
+    ((_, is_daemon),) = sweep.run_chunks([CELL], 1, lambda _: threading.current_thread().daemon)
+    assert is_daemon is True
 
 
 def test_worker_threads_end_after_the_last_chunk():
@@ -270,11 +272,11 @@ def test_unit_of_reward_changes_no_step_of_a_race(name, power):
         process = Process("same random numbers", scaled, {})  # whatever the content of the process
         settings = {"runs": 3, "max_steps": 20_000, "target": 0.9}
         gradients = race.race(process, step_sizes=[0.5 / unit], updates=GRADIENTS, **settings)
-        found = [
+        entries = [
             *gradients,
             *race.race(process, step_sizes=[0.5], updates=["ce", "mce"], **settings),
         ]
-        return {entry.update: entry.best for entry in found}
+        return {entry.update: entry.best for entry in entries}
 
     usual, scaled = times(1.0), times(2.0**power)
     assert scaled == usual
@@ -291,15 +293,15 @@ def test_target_is_a_share_of_the_gap(target):
 
 @pytest.mark.parametrize("size", [1e-10, 1e10, -1e-10, -1e10])
 def test_initial_escort_parameters_are_limited_in_magnitude(size):
-    assert replace(PRESETS["paper"], escort_start=size).escort_start == size
+    assert replace(OPTIONS["paper"], escort_start=size).escort_start == size
     beyond = size * 1.01 if abs(size) > 1 else size / 1.01
     with pytest.raises(ValueError, match="escort_start: expected a modulus from 1e-10 to 1e"):
-        replace(PRESETS["paper"], escort_start=beyond)
+        replace(OPTIONS["paper"], escort_start=beyond)
 
 
 def test_escort_parameters_start_at_one():
     memory = live.RunBuffers()
-    memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", PRESETS["paper"], 1)
+    memory.prepare(make_problem(domains.chain(3), 0.5, "first"), "pg-es", OPTIONS["paper"], 1)
     assert memory.theta.tolist() == [[1.0, 1.0]] * 3
 
 
@@ -317,15 +319,15 @@ def test_escort_parameters_start_at_one():
     ],
 )
 def test_options_are_accepted_up_to_their_limits(allowed, refused):
-    replace(PRESETS["paper"], **allowed)
+    replace(OPTIONS["paper"], **allowed)
     with pytest.raises(ValueError, match=f"{list(refused)[-1]}.*: "):
-        replace(PRESETS["paper"], **refused)
+        replace(OPTIONS["paper"], **refused)
 
 
 def test_schedule_probability_is_at_most_one():
     times = (1, 4, 100, 400)
-    found = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
-    assert found == [1.0, 1.0, 1.0, 0.5]
+    probabilities = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
+    assert probabilities == [1.0, 1.0, 1.0, 0.5]
     assert [reference._probability(Schedule(2.0, 1.0), t) for t in times] == [1.0, 0.5, 0.02, 0.005]
     assert [reference._probability(Schedule(0.3, 0.0), t) for t in times] == [0.3] * 4
 
@@ -334,9 +336,9 @@ def test_schedule_probability_is_at_most_one():
     ("transitions", "kind"), [(1, np.uint16), (2**16, np.uint16), (2**16 + 1, np.uint32)]
 )
 def test_transition_codes_use_the_smallest_integer_type(transitions, kind):
-    found = Tables.code_type.fget(SimpleNamespace(successor=np.empty(transitions)))
-    assert found is kind
-    assert np.iinfo(found).max >= transitions - 1
+    dtype = Tables.code_type.fget(SimpleNamespace(successor=np.empty(transitions)))
+    assert dtype is kind
+    assert np.iinfo(dtype).max >= transitions - 1
 
 
 def test_states_of_a_cyclic_process_are_ordered_by_distance_to_the_end():
@@ -376,7 +378,7 @@ def test_censored_shares_count_runs_in_floats_and_with_exponents(monkeypatch):
     assert axis.tolist() == [1.0, 10.0]
     assert (in_floats.tolist(), with_exponents.tolist()) == ([0.5, 1.0], [0.0, 0.5])
     assert rounding.passed_without("chain/HiOffPol") == 0.5
-    assert rounding.passed_without("chain/HiOffPol", eta=1.0) == pytest.approx(2 / 3)
+    assert rounding.passed_without("chain/HiOffPol", step_size=1.0) == pytest.approx(2 / 3)
 
 
 def test_pair_of_runs_in_floats_and_with_exponents_matches_hand_solution(monkeypatch):
@@ -388,10 +390,10 @@ def test_pair_of_runs_in_floats_and_with_exponents_matches_hand_solution(monkeyp
         return cell.options.precision, cell.step_size, run
 
     monkeypatch.setattr(rounding, "run_cell", run_cell)
-    found = rounding.pair("chain/HiOffPol", 10.0, 3)
-    assert found.floats == ("float64", 10.0, 3)
-    assert found.scaled == ("scaled", 10.0, 3)
-    assert (found.zeros, found.smallest) == (2, pytest.approx(-5.0))
+    pair = rounding.pair("chain/HiOffPol", 10.0, 3)
+    assert pair.floats == ("float64", 10.0, 3)
+    assert pair.scaled == ("scaled", 10.0, 3)
+    assert (pair.zeros, pair.smallest) == (2, pytest.approx(-5.0))
 
 
 def test_smallest_along_returns_the_smallest_parameter_of_each_state(monkeypatch):
@@ -437,15 +439,17 @@ def test_comparison_rejects_a_single_run():
 
 
 def test_effects_compare_the_same_runs_with_and_without_a_change():
-    def made(steps, experiment="chain", preset="paper", beta=0.8, eta=1.0, update="ce", **others):
-        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "eta": eta}
+    def made(
+        steps, experiment="chain", options="paper", beta=0.8, step_size=1.0, update="ce", **others
+    ):
+        cell = {"domain": "chain", "scheme": "NoExplo", "update": update, "step_size": step_size}
         same = {**cell, "n_states": 7, "n_actions": 2, "experiment": experiment, "beta": beta}
         return [
-            {**same, **others, "preset": preset, "run": run, "steps": n, "censored": n > 50}
+            {**same, **others, "options": options, "run": run, "steps": n, "censored": n > 50}
             for run, n in steps.items()
         ]
 
-    changed = {"experiment": "ablations", "preset": "paper cut=0"}
+    changed = {"experiment": "ablations", "options": "paper cut=0"}
     table = pd.DataFrame(
         made({0: 10, 1: 20, 2: 40})
         + made({1: 60, 2: 40, 3: 30}, **changed)
@@ -459,7 +463,7 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
         + made({0: 1}, **changed, update="mce")
         + made({0: 1}, **changed, n_states=5)
         + made({0: 1}, "ablations", "paper cut=7")
-        + made({0: 1, 1: 1}, eta=0.5)
+        + made({0: 1, 1: 1}, step_size=0.5)
     )
     median, cut, beta = details.effects(table).to_dict("records")
     assert {row["n_states"] for row in (median, cut, beta)} == {7}
@@ -479,7 +483,7 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
 def test_options_are_ranked_by_their_geometric_mean_effects(monkeypatch):
     ends = {"low": [1.0, 50.0, 0.5], "high": [2.0, 200.0, 1.0]}
     cells = pd.DataFrame({"detail": ["a", "b", "b"], "ratio": [1.0, 100.0, 1.0], **ends}).assign(
-        domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", eta=1.0
+        domain=["chain", "chain", "cliff"], scheme="NoExplo", update="ce", step_size=1.0
     )
     monkeypatch.setattr(details, "effects", lambda _: cells)
     ranked = details.ranking(None)
@@ -514,20 +518,20 @@ def test_flip_time_is_the_last_change_to_the_walking_action(monkeypatch):
         memory.recorded = np.stack([1.0 - likely, likely], axis=2)
 
     monkeypatch.setattr(live, "run_cell", run_cell)
-    found = live.flip_times("ce", 0, last=31, n_states=6)
-    assert found.times.tolist() == [np.inf, 30.0, 31.0, np.inf, np.inf]
-    assert found.jumping == 3
+    flips = live.flip_times("ce", 0, last=31, n_states=6)
+    assert flips.times.tolist() == [np.inf, 30.0, 31.0, np.inf, np.inf]
+    assert flips.jumping == 3
     # of the ten pairs (i, j), i before j, all but (1, 2), (1, 3), (1, 4), (2, 3) and (2, 4)
-    assert found.ordered_share == 0.5
+    assert flips.ordered_share == 0.5
 
 
 def test_rerun_skips_runs_longer_than_at_most(monkeypatch):
     again = SimpleNamespace(steps=10, episodes=1, censored=False, final_performance=1.0)
     monkeypatch.setattr(live, "run_cell", lambda *_: again)
     table = rows(3).assign(episodes=1, censored=False, final_performance=1.0)  # of 10 to 12 steps
-    found = live.rerun(table, 2, at_most=11).sort_values("run")
-    assert found["steps"].tolist() == [10, 11]
-    assert found["same"].tolist() == [True, False]
+    repeated = live.rerun(table, 2, at_most=11).sort_values("run")
+    assert repeated["steps"].tolist() == [10, 11]
+    assert repeated["same"].tolist() == [True, False]
 
 
 @pytest.mark.parametrize(("domain", "shape"), [("chain", (10, 2)), ("random-mdp", (100, 4))])
@@ -542,7 +546,9 @@ def test_policy_is_greedy_if_its_best_probability_exceeds_0_999(monkeypatch):
     pi = np.array([[0.999, 0.001], [0.9995, 0.0005], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     moved = np.array([True, True, True, True, False])  # and in the third no action is best
     end, calls = (SimpleNamespace(q=q, pi=pi), moved), []
-    monkeypatch.setattr(policies, "final_memories", lambda *given: calls.append(given) or [end])
+    monkeypatch.setattr(
+        policies, "final_memories", lambda *arguments: calls.append(arguments) or [end]
+    )
     assert policies.greedy_share("ce") == pytest.approx(1 / 3)
     assert calls == [("ce", 1e9, "LowOffPol", 4, 20_000)]
 

@@ -23,7 +23,7 @@ from pu_lib.experiments.cells import read_process
 from pu_lib.experiments.collect import collect
 from pu_lib.experiments.database import Database, DatabaseError, cell_of, words_of
 from pu_lib.experiments.jekyll_hyde import RunBuffers, engine_of, fingerprint, seed_state, simulate
-from pu_lib.experiments.options import PAPER, PRESETS, SCHEMES, describe, parse
+from pu_lib.experiments.options import OPTIONS, PAPER, SCHEMES, describe, parse
 from pu_lib.experiments.panels import paper_chunks
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.race import Race, RaceEntry, race
@@ -53,15 +53,15 @@ def own_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (["--step-size", "1"], "--step-size: section 4 fixes it"),
         (["--scheme", "NoExplo", "--max-steps", "5"], "--scheme, --max-steps: section 4 fixes it"),
         (["--update", "none"], "--update: 'none' is none of ce, di"),
     ],
 )
-def test_paper_sweep_rejects_options_fixed_by_the_paper(tmp_path, capsys, given, message):
-    assert main(["sweep", "paper", "--out", str(tmp_path), *given]) == 2
+def test_paper_sweep_rejects_options_fixed_by_the_paper(tmp_path, capsys, options, message):
+    assert main(["sweep", "paper", "--out", str(tmp_path), *options]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -89,7 +89,7 @@ def test_sweep_writes_a_dataset_and_resumes(tmp_path, capsys):
     ("arguments", "sentence"),
     [
         (["sweep", "chain", "--scheme", "Some"], "scheme: unknown 'Some'"),
-        (["sweep", "chain", "--preset", "mine"], "preset: unknown 'mine'. There are: paper"),
+        (["sweep", "chain", "--options", "mine"], "options: unknown 'mine'. There are: paper"),
         (["sweep", "nowhere.npz"], "there is no such file"),
         (["collect", "/no/such/dataset", "--out", "/tmp/unused"], "there is no such directory"),
         (["sweep", "NoSuchEnvironment-v0"], "cannot be made"),
@@ -132,14 +132,14 @@ def test_race_ranks_by_mean_for_any_number_of_threads(own_process):
 PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
 
 
-def first_pass(mdp, problem, update, eta, number, domain):
+def first_pass(mdp, problem, update, step_size, number, domain):
     """Return the first evaluated step at which the plain loop's policy reaches the target.
 
     The policy is evaluated at every step up to 67, and then every 3 %.
     """
     step = 1
     while True:
-        setting = (update, eta, SCHEMES["HiOffPol"], seed_state(0, domain, number))
+        setting = (update, step_size, SCHEMES["HiOffPol"], seed_state(0, domain, number))
         # the target cannot be reached, so that the run ends at `step`
         end = run_reference(mdp, math.inf, *setting, max_steps=step, first_gap=10**9)
         if end.performance >= problem.threshold:
@@ -155,20 +155,21 @@ TWO_STATES = (
 def test_fast_updates_have_different_mean_times():
     """On the process of the README no update passes at the first evaluation."""
     mdp = FiniteMDP(*TWO_STATES)
-    found = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
-    means = {entry.update: entry.best.mean for entry in found}
+    ranking = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
+    means = {entry.update: entry.best.mean for entry in ranking}
     assert len(set(means.values())) == 3, means
-    assert max(entry.best.median for entry in found) < 25
-    assert all(entry.best.median_low < entry.best.median_high for entry in found)
+    assert max(entry.best.median for entry in ranking) < 25
+    assert all(entry.best.median_low < entry.best.median_high for entry in ranking)
 
 
 def test_race_times_agree_with_the_plain_loop():
     mdp = FiniteMDP(*TWO_STATES)
     problem = make_problem(mdp, 0.95)
-    for update, eta in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
-        (entry,) = race(mdp, step_sizes=[eta], runs=4, updates=[update])
+    for update, step_size in (("pg-sm", 10.0), ("di", 1.0), ("ce", 0.1)):
+        (entry,) = race(mdp, step_sizes=[step_size], runs=4, updates=[update])
         times = [
-            first_pass(mdp, problem, update, eta, run, read_process(mdp).name) for run in range(4)
+            first_pass(mdp, problem, update, step_size, run, read_process(mdp).name)
+            for run in range(4)
         ]
         assert entry.best.mean == np.mean(times), update
         assert entry.best.median == sorted(times)[1], update  # the lower of the two in the middle
@@ -180,7 +181,7 @@ def test_evaluations_do_not_change_the_steps_of_a_run(update):
     problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
     for first_gap in (1, 7, None):
         memory, seeds = RunBuffers(), seed_state(0, "chain", 0)
-        setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, PRESETS["paper"], 4000)
+        setting = (problem, update, 1.0, SCHEMES["HiOffPol"], seeds, OPTIONS["paper"], 4000)
         ends.append(simulate(*setting, memory, first_gap).steps)
         simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
         assert memory.theta.tolist() == run_of_900_steps(problem, update).theta.tolist()
@@ -192,7 +193,7 @@ def test_evaluations_do_not_change_the_steps_of_a_run(update):
 def run_of_900_steps(problem, update):
     """Return the memory of a run that is evaluated only at its last step."""
     memory = RunBuffers()
-    setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 900)
+    setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), OPTIONS["paper"], 900)
     simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
     return memory
 
@@ -228,25 +229,25 @@ def test_race_reads_an_overwritten_file_again(tmp_path, own_process):
 
 def test_default_grid_is_extended_if_the_best_step_size_is_at_its_edge(monkeypatch):
     settings = {**PLAIN, "updates": ["pg-sm", "di"]}
-    monkeypatch.setattr("pu_lib.experiments.race.RACE_RATES", (0.1, 0.316))
-    found = race("chain n_states=5", **settings)
-    for entry in found:
+    monkeypatch.setattr("pu_lib.experiments.race.RACE_STEP_SIZES", (0.1, 0.316))
+    extended = race("chain n_states=5", **settings)
+    for entry in extended:
         assert max(entry.summaries) > 0.316
-        assert entry.edge == "" or entry.best_rate == max(entry.summaries)
-    given = race("chain n_states=5", step_sizes=(0.1, 0.316), **settings)
-    assert [set(entry.summaries) for entry in given] == [{0.1, 0.316}] * 2
-    assert "is the highest of the grid: higher ones may be better" in given.notes[0]
-    assert given.notes[0] in str(given)
+        assert entry.edge == "" or entry.best_step_size == max(entry.summaries)
+    fixed = race("chain n_states=5", step_sizes=(0.1, 0.316), **settings)
+    assert [set(entry.summaries) for entry in fixed] == [{0.1, 0.316}] * 2
+    assert "is the highest of the grid: higher ones may be better" in fixed.notes[0]
+    assert fixed.notes[0] in str(fixed)
 
 
 def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
-    found = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
-    assert found.notes == [
-        "No update reached the target within 200 steps at any learning rate: allow more steps, "
+    ranking = race("chain n_states=12", "NoExplo", (1.0, 10.0), runs=2, max_steps=200)
+    assert ranking.notes == [
+        "No update reached the target within 200 steps at any step size: allow more steps, "
         "lower the target, or explore more (another scheme)."
     ]
-    assert "inf" not in str(found)
-    assert str(found).count("no run reached the target") == len(UPDATES)
+    assert "inf" not in str(ranking)
+    assert str(ranking).count("no run reached the target") == len(UPDATES)
 
 
 def test_columns_of_a_printed_race_are_aligned():
@@ -256,7 +257,7 @@ def test_columns_of_a_printed_race_are_aligned():
     fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
     none = RaceEntry("ce", {1.0: summarise([20_000] * 3, [True] * 3, 20_000)})
     head, *rows = str(Race((fast, some, none), 20_000)).splitlines()[:4]
-    titles = ["update", "best eta", "median", "95 %", "mean", "95 %", "censored"]
+    titles = ["update", "best step size", "median", "95 %", "mean", "95 %", "censored"]
     assert re.split(" {2,}", head) == titles
     cells = re.split(" {2,}", rows[1])
     assert cells[:4] == ["di", "10", "6,313", "6,130 to > 20,000"]
@@ -271,8 +272,8 @@ def test_columns_of_a_printed_race_are_aligned():
 
 def test_tied_step_size_at_an_end_of_the_grid_is_not_an_edge():
     def entry(**means):
-        found = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
-        return RaceEntry("di", found)
+        summaries = {float(k[1:]): summarise([m], [False], 100.0) for k, m in means.items()}
+        return RaceEntry("di", summaries)
 
     assert entry(r1=50.0, r2=50.0, r3=60.0).edge == ""
     assert entry(r1=50.0, r2=51.0, r3=60.0).edge == "lowest"
@@ -283,9 +284,9 @@ def test_tied_step_size_at_an_end_of_the_grid_is_not_an_edge():
 def test_update_that_never_reaches_the_target_is_ranked_last():
     some = RaceEntry("pg-sm", {1.0: summarise([100.0, 90.0], [False, False], 100.0)})
     none = RaceEntry("di", {1.0: summarise([100.0, 100.0], [True, True], 100.0)})
-    found = Race((some, none), 100)
+    ranking = Race((some, none), 100)
     assert (some.finished, none.finished) == (True, False)
-    assert found.notes[0].startswith("No run of DI reached")
+    assert ranking.notes[0].startswith("No run of DI reached")
     assert none.edge == ""
 
 
@@ -308,10 +309,10 @@ def halving():
 
 
 def test_race_runs_a_registered_update_without_kernel(halving):
-    found = race(
+    ranking = race(
         domains.bandit([0.0, 1.0]), step_sizes=(1.0, 2.0), runs=2, max_steps=500, target=0.8
     )
-    by_name = {entry.update: entry for entry in found}
+    by_name = {entry.update: entry for entry in ranking}
     assert set(by_name) == set(UPDATES)
     # Half of the step at twice the rate is the same run.
     ours, theirs = by_name["halving"].summaries[2.0], by_name["pg-sm"].summaries[1.0]
@@ -377,7 +378,7 @@ def test_collect_rejects_empty_sources_and_unwritable_targets(tmp_path):
 
 @pytest.mark.parametrize("inside", [".", "x"])
 def test_collect_rejects_a_target_inside_the_dataset(inside, tmp_path):
-    """The collected table would overwrite that of the sweep."""
+    """The collected table would overwrite the table of the sweep."""
     sweep("chain n_states=5", tmp_path, runs=1, step_sizes=[1.0], updates=["di"])
     with pytest.raises(ValueError, match="lies in the dataset"):
         collect(tmp_path, tmp_path / inside)
@@ -435,12 +436,12 @@ KEPT, DROPPED = "pg-es", "pg-es factor=drop"
 
 def test_race_gives_equal_results_for_a_name_and_its_update():
     settings = {"step_sizes": [0.3], "runs": 10}
-    found = [
+    rankings = [
         race("chain n_states=4", updates=[update], **settings)
         for update in (KEPT, UPDATES["pg-es"], DROPPED, make_update("pg-es", factor="drop"))
     ]
-    assert found[0] == found[1] != found[2] == found[3]
-    assert [entries[0].update for entries in found] == [KEPT, KEPT, DROPPED, DROPPED]
+    assert rankings[0] == rankings[1] != rankings[2] == rankings[3]
+    assert [entries[0].update for entries in rankings] == [KEPT, KEPT, DROPPED, DROPPED]
 
 
 def test_race_compares_settings_of_one_update():
@@ -455,22 +456,24 @@ def test_race_compares_settings_of_one_update():
     register(Scaled())
     try:
         settings = {"step_sizes": [0.1], "runs": 2, "max_steps": 2000, "target": 0.8}
-        found = race(domains.bandit([0.0, 1.0]), updates=["scaled", "scaled scale=0.5"], **settings)
+        ranking = race(
+            domains.bandit([0.0, 1.0]), updates=["scaled", "scaled scale=0.5"], **settings
+        )
         (half,) = race(domains.bandit([0.0, 1.0]), updates=[Halving()], **settings)
     finally:
         UPDATES.pop("scaled")
-    by_name = {entry.update: entry.best for entry in found}
+    by_name = {entry.update: entry.best for entry in ranking}
     assert by_name["scaled scale=0.5"] == half.best != by_name["scaled"]
 
 
 def test_race_labels_pg_es_with_and_without_its_factor_differently():
-    found = race(
+    ranking = race(
         "chain n_states=4", step_sizes=[10.0], runs=3, max_steps=5000, updates=[KEPT, DROPPED]
     )
-    assert {entry.label for entry in found} == {"PG-ES", "PG-ES factor=drop"}
-    rows = str(found).splitlines()[1:3]
+    assert {entry.label for entry in ranking} == {"PG-ES", "PG-ES factor=drop"}
+    rows = str(ranking).splitlines()[1:3]
     assert {row[:20].strip() for row in rows} >= {DROPPED}
-    lines = draw_race(found).axes[0].lines
+    lines = draw_race(ranking).axes[0].lines
     assert len({(line.get_label(), line.get_fillstyle()) for line in lines}) == 2
 
 
@@ -480,7 +483,7 @@ def test_update_name_means_the_same_algorithm_everywhere(update, factor):
     expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
     assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
     problem, memory = make_problem(mdp, 0.9, "first"), RunBuffers()
-    setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), PRESETS["paper"], 500)
+    setting = (10.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), OPTIONS["paper"], 500)
     steps = simulate(problem, update, *setting, memory).steps
     plain = run_reference(mdp, problem.threshold, update, *setting, first_gap=25)
     assert plain.steps == steps == simulate(problem, expected, *setting).steps
@@ -494,7 +497,7 @@ def test_update_name_means_the_same_algorithm_everywhere(update, factor):
     assert domino(5, update, 5) == domino(5, "pg-es", 5, factor=factor)
 
 
-def test_preset_rejects_the_escort_factor():
+def test_options_reject_the_escort_factor():
     for factor in ("keep", "drop"):
         with pytest.raises(ValueError, match="escort_factor is an option of the update"):
             parse(f"paper escort_factor={factor}")
@@ -503,9 +506,9 @@ def test_preset_rejects_the_escort_factor():
 def test_default_updates_of_a_sweep_match_the_papers_program():
     assert DROPPED in compiled_updates()
     assert KEPT not in compiled_updates()
-    found = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
-    assert make_update("pg-es", factor="drop") in found
-    assert make_update("pg-es", factor="keep") not in found
+    updates = [chunk.cell.update for chunk in grid("chain", step_sizes=[1.0], runs=1)]
+    assert make_update("pg-es", factor="drop") in updates
+    assert make_update("pg-es", factor="keep") not in updates
     assert grid("chain", compiled_updates(), [1.0], runs=1) == grid(
         "chain", step_sizes=[1.0], runs=1
     )
@@ -524,7 +527,7 @@ def test_default_updates_of_a_sweep_match_the_papers_program():
 def test_columns_of_a_table_identify_the_update(update, columns):
     (chunk,) = grid("chain", [update], [1.0], runs=1)
     words = words_of(chunk.cell)
-    assert (words["update"], words["preset"]) == columns
+    assert (words["update"], words["options"]) == columns
     assert name_of(cell_of(words).update) == update
 
 
@@ -535,8 +538,8 @@ def test_grid_rejects_options_that_tables_cannot_store():
         grid("chain", ["pg-es", "pg-es factor=keep"])
 
 
-@pytest.mark.parametrize(("update", "preset"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
-def test_paper_sweep_stores_the_factor_of_pg_es(update, preset, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("update", "factor"), [(KEPT, "escort_factor=keep"), (DROPPED, "")])
+def test_paper_sweep_stores_the_factor_of_pg_es(update, factor, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
         "pu_lib.experiments.sweep.run_missing", lambda chunks, *_, **__: calls.append(chunks)
@@ -544,8 +547,8 @@ def test_paper_sweep_stores_the_factor_of_pg_es(update, preset, tmp_path, monkey
     assert main(["sweep", "paper", "--out", str(tmp_path), "--update", update]) == 0
     cells = {chunk.cell for chunk in calls[0]}
     assert {cell.update.name for cell in cells} == {"pg-es"}
-    presets = [words_of(cell)["preset"] for cell in cells]
-    assert {("escort_factor=keep" in words) for words in presets} == {bool(preset)}
+    options = [words_of(cell)["options"] for cell in cells]
+    assert {("escort_factor=keep" in words) for words in options} == {bool(factor)}
 
 
 def test_race_raises_if_max_episodes_ends_a_run():
@@ -617,13 +620,15 @@ def test_sweep_rejects_invalid_tables_of_known_runs(change, sentence, tmp_path):
 def test_sweep_accepts_known_runs_as_strings(tmp_path):
     settings = {"updates": ["di"], "step_sizes": [1.0], "runs": 2, "max_steps": 500}
     sweep("chain n_states=4", tmp_path / "one", **settings)
-    table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype({"steps": str, "eta": str})
+    table = pd.read_parquet(tmp_path / "one" / "runs.parquet").astype(
+        {"steps": str, "step_size": str}
+    )
     assert sweep("chain n_states=4", tmp_path / "two", known=table, **settings).computed == 0
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_initial_hyde_value_is_parsed_in_any_preset(name):
-    options = replace(PRESETS[name], hyde_start="bound")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_initial_hyde_value_is_parsed_in_all_named_options(name):
+    options = replace(OPTIONS[name], hyde_start="bound")
     assert parse(describe(options)) == options
     assert parse(describe(replace(options, hyde_start=0.5))).hyde_start == 0.5
 

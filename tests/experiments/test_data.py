@@ -21,7 +21,7 @@ from pu_lib.experiments.sweep import run_chunk
 
 DATA = Path(__file__).parents[2] / "pu_lib" / "experiments" / "data"
 SAMPLE = int(os.environ.get("PU_LIB_SAMPLE", "0"))
-WORDS = ["experiment", "domain", "scheme", "update", "preset", "engine"]
+WORDS = ["experiment", "domain", "scheme", "update", "options", "engine"]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_run_with_another_critic_is_reproduced_exactly():
         measured = run_chunk(Chunk(cell_of(row._asdict()), row.run, 1))
         assert (measured["steps"][0], measured["episodes"][0]) == (row.steps, row.episodes), row
     assert {*rows.columns} | {"process"} == {*COLUMNS.names}  # made before tables had processes
-    counts = rows.groupby([*CELL_COLUMNS, "preset"], dropna=False)["run"].agg(["count", "max"])
+    counts = rows.groupby([*CELL_COLUMNS, "options"], dropna=False)["run"].agg(["count", "max"])
     assert (counts["count"] == counts["max"] + 1).all()
 
 
@@ -79,7 +79,7 @@ def test_censored_run_is_reproduced_exactly(runs):
 
 def test_committed_runs_are_complete(runs):
     assert {*runs.columns} | {"process"} == {*COLUMNS.names}  # the release 0.2 had no processes
-    for _, part in runs.groupby(["update", "preset"]):
+    for _, part in runs.groupby(["update", "options"]):
         cell = cell_of(part.iloc[0])
         assert set(part["engine"].unique()) == {engine_of(cell.update, cell.options)}
     cells = CELL_COLUMNS
@@ -99,16 +99,16 @@ def test_provenance_matches_the_runs(runs):
     assert note["runs"] == len(runs)
     assert note["steps"] == runs["steps"].sum()
     engines = runs.groupby("update")["engine"].unique()
-    assert note["engines"] == {update: sorted(found) for update, found in engines.items()}
+    assert note["engines"] == {update: sorted(versions) for update, versions in engines.items()}
     assert note["command"].startswith("python -m pu_lib sweep paper")
     assert note["wall_seconds"] > 0
 
 
 def test_uncensored_runs_reached_the_target(runs):
-    passed = runs[~runs["censored"] & (runs["preset"] != "predecessor")]
+    passed = runs[~runs["censored"] & (runs["options"] != "predecessor")]
     assert (passed["final_performance"] >= passed["target"] - 1e-12).all()
     # A run ends at its first evaluation at or above the target; a censored one ended below.
-    stopped = runs[runs["censored"] & (runs["preset"] != "predecessor")]
+    stopped = runs[runs["censored"] & (runs["options"] != "predecessor")]
     assert (stopped["final_performance"] < stopped["target"] + 1e-12).all()
     assert (stopped["steps"] == stopped["max_steps"]).all()
 

@@ -119,9 +119,9 @@ def test_numbers_are_stored_exactly(tmp_path):
             {**measured(chunk), "steps": large, "final_performance": np.array(ends)},
         )
         database.export()
-    for found in (read(tmp_path), pd.read_parquet(tmp_path / "runs.parquet")):
-        assert found["steps"].tolist() == large.tolist()
-        assert found["final_performance"].to_numpy().tobytes() == np.array(ends).tobytes()
+    for table in (read(tmp_path), pd.read_parquet(tmp_path / "runs.parquet")):
+        assert table["steps"].tolist() == large.tolist()
+        assert table["final_performance"].to_numpy().tobytes() == np.array(ends).tobytes()
 
 
 def test_missing_returns_the_gaps_between_runs(tmp_path):
@@ -168,11 +168,11 @@ def raise_disk_full(*_):
 def test_runs_can_be_queried_with_sqlite(tmp_path):
     fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT json_extract(cell, '$.beta'), max(steps) "
             "FROM runs JOIN settings ON id = setting GROUP BY cell ORDER BY 1"
         ).fetchall()
-    assert found == [(None, 802), (0.8, 802), (0.8, 805)]
+    assert rows == [(None, 802), (0.8, 802), (0.8, 805)]
 
 
 # Killed
@@ -200,9 +200,9 @@ def slow_sweep(chunks, directory, written):
 def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
     """Kill at random times, also during the creation of the database; then finish the sweep."""
     cells = [
-        cell_of({**WORDS, "update": update, "eta": eta})
+        cell_of({**WORDS, "update": update, "step_size": step_size})
         for update in ("di", "ce")
-        for eta in (0.1, 1.0)
+        for step_size in (0.1, 1.0)
     ]
     chunks = chunks_of(cells, 900, 5)
     run_missing(chunks, tmp_path / "whole")
@@ -246,13 +246,13 @@ def test_two_concurrent_sweeps_write_one_table(tmp_path):
     run_missing(chunks, tmp_path / "alone", workers=1)
     for order in (1, -1):
         directory = tmp_path / f"both{order}"
-        both = [
+        sweeps = [
             start_process(partial(run_missing, workers=1), chunks[::k], directory)
             for k in (1, order)
         ]
-        for process in both:
+        for process in sweeps:
             process.join()
-        assert [process.exitcode for process in both] == [0, 0]
+        assert [process.exitcode for process in sweeps] == [0, 0]
         assert_same(read(directory), read(tmp_path / "alone"))
         assert_same(pd.read_parquet(directory / "runs.parquet"), read(directory))
 
@@ -336,9 +336,9 @@ def test_settings_that_change_the_process_are_no_conflict(tmp_path):
         assert sweep(process, tmp_path, runs=1, **SETTINGS, **options).computed >= 1
     rows = read(tmp_path)
     assert (
-        rows.groupby(["domain", "n_states", "beta", "preset", "seed"], dropna=False, observed=True)[
-            "process"
-        ]
+        rows.groupby(
+            ["domain", "n_states", "beta", "options", "seed"], dropna=False, observed=True
+        )["process"]
         .nunique()
         .eq(1)
         .all()
@@ -358,8 +358,8 @@ def test_known_runs_of_another_process_are_computed_again(machine, tmp_path):
     sweep("machine", tmp_path / "alone", runs=4, **SETTINGS)
     for name in ("known", "without"):
         assert_same(read(tmp_path / name), read(tmp_path / "alone"))
-    both = pd.concat([known, read(tmp_path / "alone")])
-    assert sweep("machine", tmp_path / "both", runs=4, known=both, **SETTINGS).computed == 0
+    runs = pd.concat([known, read(tmp_path / "alone")])
+    assert sweep("machine", tmp_path / "both", runs=4, known=runs, **SETTINGS).computed == 0
 
 
 def test_known_runs_without_a_process_are_taken_over_if_the_name_is_sure(tmp_path):
@@ -460,19 +460,19 @@ def test_other_files_are_rejected(tmp_path):
 
 def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
     fill(tmp_path)
-    path, found = tmp_path / "runs.sqlite", 0
+    path, detected = tmp_path / "runs.sqlite", 0
     content = path.read_bytes()
     for place in [k for k, byte in enumerate(content) if byte][::29]:
         path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
         rows, message = read_or_refusal(tmp_path)
         if rows is None:
             assert str(path) in message
-            found += 1
+            detected += 1
         else:
             assert_same(rows, whole)
             with suppress(DatabaseError):  # the digest of a process has no checksum
                 assert missing(tmp_path) == []
-    assert found > 50
+    assert detected > 50
     path.write_bytes(content[:-5000])
     with pytest.raises(DatabaseError, match="malformed"):
         read(tmp_path)
@@ -486,7 +486,7 @@ def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
         ("UPDATE settings SET cell = replace(cell, '20000', '30000')", "the checksum of a run"),
         ("UPDATE settings SET cell = '{'", "a setting cannot be read"),
         ("UPDATE settings SET cell = '[]'", "a setting cannot be read"),
-        ("UPDATE settings SET cell = '{\"eta\": 1}'", "a setting cannot be read"),
+        ("UPDATE settings SET cell = '{\"step_size\": 1}'", "a setting cannot be read"),
         (
             "UPDATE settings SET cell = replace(cell, '\"seed\": 3', '\"seed\": true')",
             "seed: expected",
@@ -528,7 +528,7 @@ def test_path_that_is_no_file_is_named(tmp_path):
     assert path.is_symlink()
 
 
-# What is written can be read
+# Written runs can be read
 
 
 def bet(stake: int = 1, word: str = "red") -> FiniteMDP:
@@ -562,9 +562,9 @@ def test_settings_that_cannot_be_read_are_not_written(settings, sentence, tmp_pa
 def test_numbers_of_numpy_are_stored(tmp_path):
     lengths = {"n_states": np.arange(3, 5), "beta": np.array([0.7], np.float32)}
     settings = {"updates": ["ce"], "step_sizes": np.array([1]), "max_steps": np.int64(9)}
-    found = sweep("chain", tmp_path, runs=1, parameters=lengths, seed=np.int64(2), **settings)
-    assert found.table["n_states"].tolist() == [3, 4]
-    assert cell_of(found.table.iloc[0]).process.parameters["n_states"] == 3
+    result = sweep("chain", tmp_path, runs=1, parameters=lengths, seed=np.int64(2), **settings)
+    assert result.table["n_states"].tolist() == [3, 4]
+    assert cell_of(result.table.iloc[0]).process.parameters["n_states"] == 3
 
 
 def test_measurements_of_another_type_are_not_written(tmp_path):

@@ -14,14 +14,14 @@ from pu_lib.engine.arithmetic import exponential as compiled_exponential
 from pu_lib.engine.arithmetic import logarithm
 from pu_lib.engine.rows import UNIT
 from pu_lib.experiments import jekyll_hyde as jh
-from pu_lib.experiments.options import PRESETS, SCHEMES, Options
+from pu_lib.experiments.options import OPTIONS, SCHEMES, Options
 from pu_lib.experiments.problem import exact_performance, make_problem
 from pu_lib.experiments.reference import Stream, Wide, exponential, run_reference
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import UPDATES
 
-PAPER = PRESETS["paper"]
-PREDECESSOR = replace(PRESETS["predecessor"], max_episodes=150)
+PAPER = OPTIONS["paper"]
+PREDECESSOR = replace(OPTIONS["predecessor"], max_episodes=150)
 
 
 def two_starts() -> FiniteMDP:
@@ -52,18 +52,18 @@ def assert_same_parameters(memory, plain):
     assert_array_equal(power - UNIT * memory.exponent, expected)
 
 
-def assert_same_run(domain, update, scheme, options, eta=1.0, steps=700, seed=1):
+def assert_same_run(domain, update, scheme, options, step_size=1.0, steps=700, seed=1):
     make, baseline, target = DOMAINS[domain]
     mdp = make()
     problem = make_problem(mdp, target, baseline)
     seeds = jh.seed_state(seed, domain, 0)
     memory = jh.RunBuffers()
-    compiled = jh.simulate(problem, update, eta, scheme, seeds, options, steps, memory)
+    compiled = jh.simulate(problem, update, step_size, scheme, seeds, options, steps, memory)
     plain = run_reference(
         mdp,
         problem.threshold,
         update,
-        eta,
+        step_size,
         scheme,
         seeds,
         options,
@@ -141,7 +141,7 @@ def test_compiled_run_equals_the_reference_for_each_tie_rule(update, ties):
 @pytest.mark.parametrize("update", ["pg-es", "pg-es factor=drop"])
 def test_compiled_run_equals_the_reference_for_escort_options(update, start):
     options = replace(PAPER, escort_start=start)
-    assert_same_run("random", update, SCHEMES["LowOffPol"], options, eta=3.0)
+    assert_same_run("random", update, SCHEMES["LowOffPol"], options, step_size=3.0)
 
 
 @pytest.mark.parametrize("update", sorted(UPDATES))
@@ -149,12 +149,12 @@ def test_compiled_run_equals_the_reference_for_escort_options(update, start):
 def test_recorded_policies_equal_the_policies_of_shorter_runs(update, stop):
     """A run with `record_at` continues after the target is reached."""
     problem = make_problem(domains.chain(5), 0.9, "first")
-    options = replace(PRESETS["paper"], stop=stop, max_episodes=20)
-    given = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
+    options = replace(OPTIONS["paper"], stop=stop, max_episodes=20)
+    arguments = problem, update, 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
     recording, stopped = jh.RunBuffers([1, 40, 3000, 9000]), jh.RunBuffers()
-    assert jh.simulate(*given, options, 9500, recording).steps == 9500
-    assert jh.simulate(*given, options, 9500).steps < 9500
-    far = replace(problem, threshold=math.inf), *given[1:]
+    assert jh.simulate(*arguments, options, 9500, recording).steps == 9500
+    assert jh.simulate(*arguments, options, 9500).steps < 9500
+    far = replace(problem, threshold=math.inf), *arguments[1:]
     for mark, policy in zip(recording.record_at.tolist(), recording.recorded, strict=True):
         jh.simulate(*far, max_steps=mark, memory=stopped)
         assert_array_equal(policy, stopped.pi)
@@ -163,9 +163,9 @@ def test_recorded_policies_equal_the_policies_of_shorter_runs(update, stop):
 
 def test_record_at_must_not_exceed_max_steps():
     problem = make_problem(domains.chain(5), 0.9, "first")
-    given = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
+    arguments = problem, "mce", 1.0, SCHEMES["HiOffPol"], jh.seed_state(0, "noted", 0)
     with pytest.raises(ValueError, match="record_at has steps beyond max_steps"):
-        jh.simulate(*given, max_steps=9, memory=jh.RunBuffers([4, 10]))
+        jh.simulate(*arguments, max_steps=9, memory=jh.RunBuffers([4, 10]))
 
 
 @pytest.mark.parametrize("record_at", [[0, 4], [4, 4], [5, 4], [-1]])
@@ -177,9 +177,9 @@ def test_record_at_must_increase(record_at):
 def test_comparison_detects_a_changed_option(monkeypatch):
     compiled = jh.simulate
 
-    def changed(problem, update, eta, scheme, seeds, options, *rest):
+    def changed(problem, update, step_size, scheme, seeds, options, *rest):
         return compiled(
-            problem, update, eta, scheme, seeds, replace(options, sarsa="expected"), *rest
+            problem, update, step_size, scheme, seeds, replace(options, sarsa="expected"), *rest
         )
 
     monkeypatch.setattr(jh, "simulate", changed)
@@ -221,8 +221,8 @@ def test_compiled_performance_agrees_with_exact_performance(domain):
     ("arguments", "sentence"),
     [
         ({"update": "sgd"}, "update: unknown 'sgd'"),
-        ({"eta": 0.0}, "eta: expected"),
-        ({"eta": float("nan")}, "eta: expected"),
+        ({"step_size": 0.0}, "step_size: expected"),
+        ({"step_size": float("nan")}, "step_size: expected"),
         ({"max_steps": 0}, "max_steps: expected"),
     ],
 )
@@ -230,7 +230,7 @@ def test_simulate_rejects_invalid_arguments(arguments, sentence):
     problem = make_problem(domains.chain(4), 0.5, "first")
     given_arguments = {
         "update": "di",
-        "eta": 1.0,
+        "step_size": 1.0,
         "scheme": SCHEMES["NoExplo"],
         "seeds": jh.seed_state(0, "x", 0),
         **arguments,

@@ -145,8 +145,8 @@ def test_states_are_ordered_by_definition(cyclic):
             if not terminal[s]:
                 transitions[s, a, rng.integers(0 if cyclic else s + 1, n)] += 0.5
         mdp = FiniteMDP(transitions, np.zeros((n, 2)), np.full(n, 1 / n), 0.9, terminal)
-        found = tables.lay_out(mdp)
+        layout = tables.lay_out(mdp)
         order, acyclic = ordered(transitions, terminal)
-        assert found.order.tolist() == order
-        assert found.acyclic == acyclic
+        assert layout.order.tolist() == order
+        assert layout.acyclic == acyclic
         assert cyclic or acyclic

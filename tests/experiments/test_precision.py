@@ -16,11 +16,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pu_lib import domains
 from pu_lib.engine.rows import UNIT
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
-from pu_lib.experiments.options import PRESETS, SCHEMES
+from pu_lib.experiments.options import OPTIONS, SCHEMES
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.reference import Actor, run_reference
 
-SCALED = PRESETS["paper"]
+SCALED = OPTIONS["paper"]
 FLOATS = replace(SCALED, precision="float64")
 KEEP, DROP = "pg-es", "pg-es factor=drop"
 
@@ -67,23 +67,23 @@ def make_step(keep):
     return step
 
 
-def run(domain, eta, options, steps, number=0, scheme="HiOffPol", update=DROP):
+def run(domain, step_size, options, steps, number=0, scheme="HiOffPol", update=DROP):
     """Run the compiled loop; return its outcome and its memory."""
     problem, memory = make(domain)[1], RunBuffers()
     seeds = seed_state(0, domain, number)
-    ended = simulate(problem, update, eta, SCHEMES[scheme], seeds, options, steps, memory)
+    ended = simulate(problem, update, step_size, SCHEMES[scheme], seeds, options, steps, memory)
     return ended, memory
 
 
-def assert_same_end(domain, update, eta, options, actor):
+def assert_same_end(domain, update, step_size, options, actor):
     """Run the compiled loop and the plain loop with another arithmetic; compare their ends."""
-    ended, memory = run(domain, eta, options, 6_000, number=1, update=update)
+    ended, memory = run(domain, step_size, options, 6_000, number=1, update=update)
     mdp, problem = make(domain)
     exact = run_reference(
         mdp,
         problem.threshold,
         update,
-        eta,
+        step_size,
         SCHEMES["HiOffPol"],
         seed_state(0, domain, 1),
         options,
@@ -111,16 +111,16 @@ DEEP = [
 
 
 @pytest.mark.parametrize(
-    ("update", "domain", "eta", "depth"),
+    ("update", "domain", "step_size", "depth"),
     [
         *(pytest.param(DROP, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
         # KEEP differs in the factor only: two domains are enough
         *(pytest.param(KEEP, *run, id=f"keep-{run[0]}-{run[1]}") for run in DEEP[:4]),
     ],
 )
-def test_escort_run_agrees_with_256_bits(update, domain, eta, depth, many_digits):
+def test_escort_run_agrees_with_256_bits(update, domain, step_size, depth, many_digits):
     actor = Actor(policy, make_step(update == KEEP), arb)
-    memory, exact = assert_same_end(domain, update, eta, SCALED, actor)
+    memory, exact = assert_same_end(domain, update, step_size, SCALED, actor)
     size = [[float((abs(x).log() / arb(10).log()).mid()) for x in row] for row in exact.theta]
     assert_allclose(memory.log_modulus, size, rtol=0.0, atol=1e-8)
     assert_array_equal(np.sign(memory.theta), [[float(x.sgn()) for x in r] for r in exact.theta])
@@ -185,11 +185,11 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("eta", [0.1, 1000.0])
+@pytest.mark.parametrize("step_size", [0.1, 1000.0])
 @pytest.mark.parametrize("domain", ["random-mdp", "chain", "cliff"])
 @pytest.mark.parametrize("update", EXACT)
-def test_other_updates_agree_with_256_bits(update, domain, eta, many_digits):
-    memory, exact = assert_same_end(domain, update, eta, SCALED, EXACT[update])
+def test_other_updates_agree_with_256_bits(update, domain, step_size, many_digits):
+    memory, exact = assert_same_end(domain, update, step_size, SCALED, EXACT[update])
     policies = [EXACT[update].policy(row) for row in exact.theta]
     assert_allclose(memory.pi, policies, rtol=0.0, atol=1e-9)
     if update == "di":  # the projection makes zeros at the same places
@@ -199,11 +199,11 @@ def test_other_updates_agree_with_256_bits(update, domain, eta, many_digits):
 @pytest.mark.parametrize("domain", ["random-mdp", "chain"])
 def test_scaled_run_equals_float_run_if_parameters_stay_normal(domain):
     same = 0
-    for eta in (0.1, 1.0, 10.0, 100.0):
+    for step_size in (0.1, 1.0, 10.0, 100.0):
         for number in range(6):
-            plain, floats = run(domain, eta, FLOATS, 4_000, number)
+            plain, floats = run(domain, step_size, FLOATS, 4_000, number)
             if np.abs(floats.theta).min() > 1e-290:
-                scaled, memory = run(domain, eta, SCALED, 4_000, number)
+                scaled, memory = run(domain, step_size, SCALED, 4_000, number)
                 assert scaled == plain
                 assert_array_equal(memory.theta * 2.0 ** (-UNIT * memory.exponent), floats.theta)
                 same += 1

@@ -25,10 +25,10 @@ def means(n, lost=0, curves=4):
 
 @pytest.mark.parametrize(("n", "lost"), [(60, 0), (59, 0), (57, 0), (100, 0), (100, 32), (100, 1)])
 def test_possible_runs_recovers_the_number_of_runs(n, lost):
-    found = possible_runs(means(n, lost))
-    assert found[n] == 4 * lost
+    possible = possible_runs(means(n, lost))
+    assert possible[n] == 4 * lost
     # multiples of n have the same means; no smaller number has
-    fewest = [m for m in found if found[m] <= 4 * lost and m <= n]
+    fewest = [m for m in possible if possible[m] <= 4 * lost and m <= n]
     assert fewest == [n]
 
 
@@ -38,27 +38,27 @@ def test_possible_runs_is_empty_for_other_numbers():
     assert possible_runs(grid + 0.4) == {}  # between the means of 60 runs, lost or not
     assert 60 not in possible_runs(means(59))
     anything = [possible_runs(RNG.uniform(4000.0, 90_000.0, size=4)) for _ in range(50)]
-    assert sum(bool(found) for found in anything) <= 3  # three may agree by chance
-    assert not any(0 in found.values() for found in anything)
+    assert sum(bool(possible) for possible in anything) <= 3  # three may agree by chance
+    assert not any(0 in possible.values() for possible in anything)
 
 
 def test_published_points_have_the_stated_numbers_of_runs():
-    found = runs_behind()
-    assert len(found) == 25
-    assert {n: sum(m == n for m in found.values()) for n in found.values()} == {
+    n_runs = runs_behind()
+    assert len(n_runs) == 25
+    assert {n: sum(m == n for m in n_runs.values()) for n in n_runs.values()} == {
         60: 14,
         59: 6,
         57: 1,
         100: 4,
     }
-    counts = list(found.values())
+    counts = list(n_runs.values())
     assert counts[:21] == sorted(counts[:21], reverse=True)  # except for the last four
     assert counts[21:] == [100] * 4
 
 
 def test_reading_errors_are_below_the_stated_bound():
     points = published()
-    n = points["actor_learning_rate"].map(runs_behind())
+    n = points["step_size"].map(runs_behind())
     whole = (points["episodes_to_half_gap"] - 1.0) * n
     worst = np.abs(whole - whole.round()) / n
     assert worst.max() < READING
@@ -67,8 +67,8 @@ def test_reading_errors_are_below_the_stated_bound():
 def test_runs_are_censored_only_at_the_largest_step_sizes():
     table = comparison()
     for which in ("their lost", "lost"):
-        assert (table.loc[table["eta"] < 300.0, which] == 0).all()
-        last = table[table["eta"] > 600.0].set_index("schedule")[which]
+        assert (table.loc[table["step_size"] < 300.0, which] == 0).all()
+        last = table[table["step_size"] > 600.0].set_index("schedule")[which]
         assert last.filter(like="o=0.5").min() > 2 * last.filter(like="o=10").max()
     ours, theirs = (table[which].sum() for which in ("lost", "their lost"))
     assert abs(ours - theirs) < 3 * np.sqrt(ours + theirs)

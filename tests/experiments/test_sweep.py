@@ -27,8 +27,8 @@ from pu_lib.domains import Domain
 from pu_lib.experiments.cells import Chunk, mdp_of, problem_of, read_process
 from pu_lib.experiments.database import CELL_COLUMNS, COLUMNS, Database, cell_of, words_of
 from pu_lib.experiments.details import WORDS
-from pu_lib.experiments.options import PRESETS, describe, parse
-from pu_lib.experiments.panels import ABLATIONS, PUBLISHED_RATES, paper_chunks
+from pu_lib.experiments.options import OPTIONS, describe, parse
+from pu_lib.experiments.panels import ABLATIONS, PUBLISHED_STEP_SIZES, paper_chunks
 from pu_lib.experiments.results import committed
 from pu_lib.experiments.sweep import (
     chunks_of,
@@ -47,11 +47,11 @@ CHAIN = {
     "domain": "chain",
     "scheme": "HiOffPol",
     "update": "di",
-    "eta": 1.0,
+    "step_size": 1.0,
     "n_states": 6,
     "n_actions": 2,
     "beta": 0.8,
-    "preset": "paper",
+    "options": "paper",
     "max_steps": 20_000,
     "target": 0.5,
     "seed": 3,
@@ -62,9 +62,9 @@ RANDOM = {**CHAIN, "domain": "random-mdp", "n_states": 15, "n_actions": 4, "beta
 
 def small_chunks():
     cells = [
-        cell_of({**CHAIN, "update": update, "eta": eta})
+        cell_of({**CHAIN, "update": update, "step_size": step_size})
         for update in ("di", "ce")
-        for eta in (0.1, 1.0)
+        for step_size in (0.1, 1.0)
     ]
     return chunks_of([*cells, cell_of({**RANDOM, "target": 0.95})], runs=10, size=4)
 
@@ -98,7 +98,7 @@ def test_pandas_reads_the_exported_runs(whole, tmp_path):
     assert list(frame.columns) == COLUMNS.names
     assert len(frame) == 50
     assert_same_table(frame, whole)
-    assert frame["eta"].dtype == np.float64
+    assert frame["step_size"].dtype == np.float64
     assert (frame["final_performance"][~frame["censored"]] >= 0.5).all()
 
 
@@ -115,7 +115,7 @@ def test_thread_computes_one_chunk_ahead_of_writing():
 
 def test_runs_do_not_depend_on_their_chunk(whole):
     measured = run_chunk(chunks_of([CELL], 10, 10)[0])
-    rows = whole.query("domain == 'chain' and update == 'di' and eta == 1.0")
+    rows = whole.query("domain == 'chain' and update == 'di' and step_size == 1.0")
     assert rows.sort_values("run")["steps"].tolist() == measured["steps"].tolist()
 
 
@@ -315,7 +315,7 @@ def test_options_reject_values_of_another_type():
         {"last_state_tie": 1}, {"cut": 1.0}, {"critic_rate": "fast"}, {"cut": True}, {"ties": 1.0},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=next(iter(values))):
-            replace(PRESETS["paper"], **values)
+            replace(OPTIONS["paper"], **values)
 
 
 def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
@@ -364,7 +364,7 @@ def test_sweep_computes_only_unknown_runs(whole, tmp_path):
 
 def test_all_settings_share_stream_and_process():
     random = cell_of(RANDOM)
-    other = cell_of({**RANDOM, "update": "ce", "eta": 3.0, "scheme": "NoExplo"})
+    other = cell_of({**RANDOM, "update": "ce", "step_size": 3.0, "scheme": "NoExplo"})
     assert problem_of(random, 4) is problem_of(other, 4)
     assert problem_of(random, 4) is not problem_of(random, 5)
     assert problem_of(CELL, 4) is problem_of(CELL, 5)
@@ -384,7 +384,7 @@ def test_number_of_chunks_is_limited(monkeypatch):
         chunks_of([CELL], 4, 1)
 
 
-@pytest.mark.parametrize("options", [*PRESETS.values(), *ABLATIONS], ids=describe)
+@pytest.mark.parametrize("options", [*OPTIONS.values(), *ABLATIONS], ids=describe)
 def test_describe_and_parse_round_trip(options):
     assert parse(describe(options)) == options
 
@@ -431,11 +431,11 @@ def test_step_sizes_of_the_paper_and_of_the_ablations_are_as_published(planned):
 
 
 def test_published_step_sizes_are_five_per_decade():
-    np.testing.assert_allclose(PUBLISHED_RATES, 10 ** (np.arange(-10, 15) / 5), rtol=2e-3)
+    np.testing.assert_allclose(PUBLISHED_STEP_SIZES, 10 ** (np.arange(-10, 15) / 5), rtol=2e-3)
 
 
 def test_every_changed_option_has_a_description(planned):
-    changed = {words_of(chunk.cell)["preset"] for chunk in planned}
+    changed = {words_of(chunk.cell)["options"] for chunk in planned}
     assert changed - {"paper", "predecessor", "paper precision=float64"} == set(WORDS)
 
 
@@ -495,11 +495,14 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
     gymnasium.register(
         "Own-v0", "gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv", kwargs={"map_name": "4x4"}
     )
-    own, spaces = import_module("only_here"), [{"__name__": "__main__"}, {"__name__": "__main__"}]
+    module, spaces = (
+        import_module("only_here"),
+        [{"__name__": "__main__"}, {"__name__": "__main__"}],
+    )
     for space in spaces:
         exec(OWN_MODULE, space)  # as in a script or notebook: such objects are sent by value
     domains.register_domain(domains.Domain("by-value", spaces[0]["make"]))
-    domains.register_domain(domains.Domain("by-module", own.make))
+    domains.register_domain(domains.Domain("by-module", module.make))
     settings = {"step_sizes": [1.0], "runs": 1, "max_steps": 200}
     there = {"scheduler": cluster.scheduler_address}
     try:
@@ -508,9 +511,9 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
             ("by-value", "di"),
             ("chain", register(spaces[1]["Other"])()),
         ]:
-            given = {**settings, "updates": [update]}
-            assert sweep(process, tmp_path / "there", **given, **there).computed == 1
-            sweep(process, tmp_path / "here", **given)
+            arguments = {**settings, "updates": [update]}
+            assert sweep(process, tmp_path / "there", **arguments, **there).computed == 1
+            sweep(process, tmp_path / "here", **arguments)
         assert_same_table(rows_in(tmp_path / "there"), rows_in(tmp_path / "here"))
         UPDATES.pop("other")
         for process, update in [("by-module", "di"), ("chain", "only_here:Other")]:
@@ -539,11 +542,11 @@ def test_scheduler_without_workers_raises(tmp_path, monkeypatch):
             if self.workers < n_workers:
                 raise TimeoutError
 
-        def submit(self, run, *given, **_):
+        def submit(self, run, *arguments, **_):
             future = Future()
             future.release = lambda: None
             try:
-                future.set_result(run(*given))
+                future.set_result(run(*arguments))
             except ValueError as error:
                 future.set_exception(error)
             return future

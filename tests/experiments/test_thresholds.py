@@ -108,8 +108,8 @@ def coverage(law, n, ends, statistic, samples):
     rng = np.random.default_rng([n, samples])
     true = statistic(np.minimum(np.ceil(LAWS[law](rng, 4_000_000)), CAP))
     drawn = np.ceil(LAWS[law](rng, (samples, n)))
-    found = np.array([ends(np.minimum(times, CAP), times > CAP) for times in drawn])
-    return float(np.mean((found[:, 0] <= true) & (true <= found[:, 1])))
+    intervals = np.array([ends(np.minimum(times, CAP), times > CAP) for times in drawn])
+    return float(np.mean((intervals[:, 0] <= true) & (true <= intervals[:, 1])))
 
 
 def median_ends(times, censored):
@@ -122,9 +122,9 @@ def test_table_of_coverages_agrees_with_a_simulation(law):
     (line,) = [line for line in thresholds.__doc__.splitlines() if line.startswith(law)]
     stated = dict(zip((5, 20, 60, 100, 400), map(float, line.split()[-5:]), strict=True))
     for n, samples in ((5, 1000), (20, 1000), (100, 500)):
-        found = coverage(law, n, lambda times, _: percentile_interval(times), np.mean, samples)
+        share = coverage(law, n, lambda times, _: percentile_interval(times), np.mean, samples)
         error = np.sqrt(stated[n] * (1 - stated[n]) / samples)
-        assert abs(found - stated[n]) < 4 * error + 0.005
+        assert abs(share - stated[n]) < 4 * error + 0.005
     assert all(0.92 <= stated[n] <= 0.98 for n in stated if n >= MEAN_RUNS)
     assert stated[20] < 0.92
     times = LAWS[law](np.random.default_rng(0), MEAN_RUNS)
@@ -204,15 +204,15 @@ def test_invalid_arguments_raise():
 
 def test_wins_and_ties_match_hand_solution():
     none = np.zeros(5, bool)
-    found = compare([1, 2, 9, 4, 5], none, [2, 2, 3, 9, 9], none)
-    assert (found.pairs, found.wins, found.ties) == (5, 0.6, 0.2)
-    assert_allclose(found.ratio, 21 / 25)
+    comparison = compare([1, 2, 9, 4, 5], none, [2, 2, 3, 9, 9], none)
+    assert (comparison.pairs, comparison.wins, comparison.ties) == (5, 0.6, 0.2)
+    assert_allclose(comparison.ratio, 21 / 25)
     # A censored run does not win, two censored runs tie, and a run that passes at the cap beats a
     # censored one.
     cut = np.array([True, False, True])
-    found = compare([9, 3, 9], cut, [9, 9, 9], np.array([True, True, False]))
-    assert found.wins == pytest.approx(1 / 3)
-    assert found.ties == pytest.approx(1 / 3)
+    comparison = compare([9, 3, 9], cut, [9, 9, 9], np.array([True, True, False]))
+    assert comparison.wins == pytest.approx(1 / 3)
+    assert comparison.ties == pytest.approx(1 / 3)
     passes = compare([9, 9, 3], ~cut & cut, [9, 9, 5], np.array([True, True, False]))
     assert (passes.wins, passes.ties) == (1.0, 0.0)
 

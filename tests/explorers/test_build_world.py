@@ -111,7 +111,7 @@ def test_graph_is_drawn_by_pointer(open_figure: OpenFigure) -> None:
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + 8)
     drag(page, "state s0", "state s2")
     assert "move=2_0_" in address_of(page)
-    assert "ask=" not in page.url  # the task was that of the preset
+    assert "ask=" not in page.url  # the task belonged to the preset
     page.get_by_role("combobox", name="lead").select_option("there as well")
     drag(page, "state s0", "state s1")
     assert "move=2*0.5,1*0.5_0_" in address_of(page)
@@ -307,8 +307,8 @@ def test_downloaded_file_is_the_process(open_figure: OpenFigure, tmp_path: Any) 
         page.get_by_role("button", name="Download JSON").press("Enter")
     download.value.save_as(tmp_path / "world.json")
     assert json.loads((tmp_path / "world.json").read_text())["discount"] == 0.99
-    found = FiniteMDP.load(tmp_path / "world.json")
-    assert found.optimal().performance == process.optimal().performance
+    loaded = FiniteMDP.load(tmp_path / "world.json")
+    assert loaded.optimal().performance == process.optimal().performance
 
 
 def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure) -> None:
@@ -319,7 +319,7 @@ def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure) -> No
 
 
 def test_world_is_printed_after_edits(open_figure: OpenFigure) -> None:
-    """What was drawn for an earlier run is not drawn again; errors fail in `open_figure`."""
+    """Pictures of an earlier run are not drawn again; errors fail in `open_figure`."""
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     page.get_by_role("checkbox", name="PG-SM").press("Space")
     page.get_by_role("combobox", name="world").select_option("An empty grid")
@@ -524,9 +524,9 @@ def test_fields_read_what_they_write(open_figure: OpenFigure) -> None:
         page.keyboard.type(" ")
         page.keyboard.press("Enter")
         assert alert.inner_text() == ""
-        found = address_of(page)
-        assert re.search(r"move=([^_]*)_", found)[1].count("*") == 2  # type: ignore[index]
-        assert f"move={pairs}_" in found
+        address = address_of(page)
+        assert re.search(r"move=([^_]*)_", address)[1].count("*") == 2  # type: ignore[index]
+        assert f"move={pairs}_" in address
     fill(page, "a0 leads to", "s0 100 %, s1 0 %")
     page.get_by_role("combobox", name="state", exact=True).select_option("s1")
     page.get_by_role("button", name="Remove this state").press("Enter")

@@ -43,8 +43,8 @@ def test_censored_points_are_marked():
 
 
 def test_table_marks_orders_that_differ_between_median_and_mean():
-    found = show.disagreements(["random-mdp/HiOffPol", "chain/HiOffPol"])
-    differs, agrees = re.findall(r"<tr><td>.*?</tr>", found)
+    markup = show.disagreements(["random-mdp/HiOffPol", "chain/HiOffPol"])
+    differs, agrees = re.findall(r"<tr><td>.*?</tr>", markup)
     assert "<td>differ</td>" in differs
     assert show.ranks("random-mdp/HiOffPol")["median"] != show.ranks("random-mdp/HiOffPol")["mean"]
     # equal medians agree with any order of the means
@@ -67,10 +67,10 @@ def test_options_figure_has_a_bar_from_one_to_each_effect():
 
 
 def test_claims_of_other_chapters_are_linked_but_not_checked():
-    found = show.verdicts_by_section({"The introduction": ["sec:intro"]})
-    ours = [row["id"] for row in found._repr_mimebundle_()[FINDINGS]]
+    verdicts = show.verdicts_by_section({"The introduction": ["sec:intro"]})
+    ours = [row["id"] for row in verdicts._repr_mimebundle_()[FINDINGS]]
     assert ours == ["sec:intro/empirical", "sec:intro/ce-converges"]
-    shown = found._repr_html_()
+    shown = verdicts._repr_html_()
     assert shown.count('class="said"') == len(ours)
     listed = shown.partition("Judged in other chapters")[2]
     for claim in select(["sec:intro"]):
@@ -92,16 +92,16 @@ def test_speed_table_names_processor_and_version():
 
 
 def test_tally_counts_every_claim_once():
-    found = show.tally()
-    total = int(re.search(r"(\d+) statements on experiments", found)[1])
-    assert sum(map(int, re.findall(r"<td>(\d+)</td>", found))) == total
+    markup = show.tally()
+    total = int(re.search(r"(\d+) statements on experiments", markup)[1])
+    assert sum(map(int, re.findall(r"<td>(\d+)</td>", markup))) == total
 
 
 def test_section_summary_shows_counts_and_claims():
     names = ["sec:cliff/best", "sec:randommdps/es-bandwidth"]
-    found = show.verdicts_by_section({"Two": names})
-    assert [row["id"] for row in found._repr_mimebundle_()[FINDINGS]] == names
-    line, _, folded = found._repr_html_().partition("</summary>")
+    verdicts = show.verdicts_by_section({"Two": names})
+    assert [row["id"] for row in verdicts._repr_mimebundle_()[FINDINGS]] == names
+    line, _, folded = verdicts._repr_html_().partition("</summary>")
     assert line.endswith("Two: 1 reproduced, 1 not reproduced")
     assert folded.count('class="said"') == 2
 
@@ -132,13 +132,13 @@ def test_flip_times_of_a_run_are_mostly_in_order():
 
 
 def test_run_that_underflows_reaches_the_target_with_exponents():
-    both = pair("chain/HiOffPol", eta=100.0, run=0)
-    assert both.floats.censored
-    assert both.zeros > 0
-    assert not both.scaled.censored
-    assert both.smallest < -324
+    runs = pair("chain/HiOffPol", step_size=100.0, run=0)
+    assert runs.floats.censored
+    assert runs.zeros > 0
+    assert not runs.scaled.censored
+    assert runs.smallest < -324
     # at a small rate nothing is rounded to zero, and both runs are equal
-    same = pair("chain/HiOffPol", eta=1.0, run=0)
+    same = pair("chain/HiOffPol", step_size=1.0, run=0)
     assert same.floats == same.scaled
     assert same.zeros == 0
 

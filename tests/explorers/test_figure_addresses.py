@@ -32,8 +32,8 @@ def parts(page: Page) -> dict[str, str]:
 
 def settings(page: Page, which: int, keys: Any) -> dict[str, Any]:
     read = "([i, keys]) => Object.fromEntries(keys.map((key) => [key, models[i].get(key)]))"
-    found: dict[str, Any] = page.evaluate(read, [which, list(keys)])
-    return found
+    values: dict[str, Any] = page.evaluate(read, [which, list(keys)])
+    return values
 
 
 def reload(page: Page) -> None:
@@ -60,8 +60,8 @@ def test_every_figure_has_settings() -> None:
     def kinds(kind: type) -> set[str]:
         return {kind.__name__}.union(*map(kinds, kind.__subclasses__()))
 
-    own = {name for name in kinds(Kept) if hasattr(explorers, name)} | {"SimplexLab", "Chooser"}
-    assert {figure.__name__ for figure in FIGURES} == own - set(NO_FIGURES)
+    names = {name for name in kinds(Kept) if hasattr(explorers, name)} | {"SimplexLab", "Chooser"}
+    assert {figure.__name__ for figure in FIGURES} == names - set(NO_FIGURES)
     assert all(figure().kept for figure in FIGURES)
 
 
@@ -77,13 +77,13 @@ def test_settings_of_all_figures_on_a_page_survive_a_reload(open_figure: OpenFig
                 setattr(widget, key, value)  # raises unless the library allows it
             page.evaluate("([i, key, x]) => models[i].set(key, x)", [i, key, value])
         wanted.append(values)
-    found = parts(page)
-    assert list(found) == [widget.address for widget in widgets]
-    assert all(found[w.address].startswith(f"{w.address}=1&") for w in widgets)
+    addresses = parts(page)
+    assert list(addresses) == [widget.address for widget in widgets]
+    assert all(addresses[w.address].startswith(f"{w.address}=1&") for w in widgets)
     reload(page)
     for i, values in enumerate(wanted):
         assert settings(page, i, values) == values
-    assert parts(page) == found
+    assert parts(page) == addresses
 
 
 def test_figures_of_one_kind_do_not_overwrite_each_other(open_figure: OpenFigure) -> None:
@@ -94,14 +94,14 @@ def test_figures_of_one_kind_do_not_overwrite_each_other(open_figure: OpenFigure
         page.get_by_role("button", name="Add a state").nth(1).press("Enter")
     page.get_by_role("button", name="row 1, column 1: empty").press("w")
     page.get_by_role("button", name="Add a state").first.press("Enter")
-    found = parts(page)
-    assert found[first.address] == f"{first.address}=1&states=9"
-    assert found[second.address] == f"{second.address}=1&states=10"
-    assert "grid=x..../" in found[world.address]
+    addresses = parts(page)
+    assert addresses[first.address] == f"{first.address}=1&states=9"
+    assert addresses[second.address] == f"{second.address}=1&states=10"
+    assert "grid=x..../" in addresses[world.address]
     page.evaluate("location.hash = 'a-section'")  # a link within the page
     assert set(parts(page)) == {"a-section"}
     page.get_by_role("button", name="Add a state").first.press("Enter")
-    assert parts(page) == found | {first.address: f"{first.address}=1&states=10"}
+    assert parts(page) == addresses | {first.address: f"{first.address}=1&states=10"}
     reload(page)
     assert [settings(page, i, ["states"])["states"] for i in range(2)] == [10, 10]
     assert page.get_by_role("button", name="row 1, column 1: wall").count() == 1
@@ -118,8 +118,8 @@ def test_link_to_a_figure_has_its_settings_alone(open_figure: OpenFigure, allowe
     page.get_by_role("slider", name="actions").press("ArrowRight")
     page.get_by_role("slider", name="value of a₁").press("ArrowLeft")
     page.get_by_role("button", name="Copy link").first.press("Enter")
-    told = page.locator(".pu-live-keep [role=status]").first
-    assert ("is copied" if allowed else "in the field below") in told.inner_text()
+    status = page.locator(".pu-live-keep [role=status]").first
+    assert ("is copied" if allowed else "in the field below") in status.inner_text()
     field = page.get_by_role("textbox", name="The text to copy")
     link = page.evaluate("window.copied") if allowed else field.input_value()
     address, _, text = link.partition("#")
@@ -144,7 +144,7 @@ def test_settings_that_the_figure_does_not_have_are_ignored(
 
 
 def test_numbers_in_addresses_are_bounded() -> None:
-    """Without a bound, an address could make the page compute for ever."""
+    """Without a bound, an address could make the page compute forever."""
     rules = [(figure, key, rule) for figure in FIGURES for key, rule in figure().kept.items()]
     unbounded = {
         (figure.__name__, key)

@@ -72,7 +72,7 @@ def test_network_numbers_use_the_best_of_three_learning_rates() -> None:
     scores, update = measures.contexts().models(0.0)[1], UPDATES["pg-sm"]
     ends = {
         rate: measures.learn(update, measures.contexts(), scores, 200, rate, 50).performance[-1]
-        for rate in measures.RATES
+        for rate in measures.STEP_SIZES
     }
     assert max(ends, key=lambda rate: ends[rate]) == 0.3
     numbers = measures.kept()["network"]
@@ -89,7 +89,7 @@ def test_cross_entropy_ends_nearer_than_its_modification_in_eight_networks() -> 
                 measures.learn(update, task, scores, 200, rate, 50).performance[-1]
                 for rate in rates
             )
-            for update, rates in (("ce", [3.0]), ("sce", [3.0]), ("mce", measures.RATES))
+            for update, rates in (("ce", [3.0]), ("sce", [3.0]), ("mce", measures.STEP_SIZES))
         )
         assert min(ce, sce) > mce
         ahead.add("ce" if ce > sce else "sce")
@@ -104,7 +104,7 @@ def test_natural_gradient_fails_in_the_network_at_the_largest_rate_only() -> Non
     assert ends[1] < 0.6
 
 
-# The numbers that decide, by short code of its own
+# The numbers that decide, by short independent code
 
 
 def own_softmax(theta: Floats) -> Floats:
@@ -187,8 +187,8 @@ def test_ways_back_from_the_same_policy_by_independent_code() -> None:
     }
     for p, counted in known.items():
         assert own_ways_back(p) == counted
-        found = measures.back_from(p)
-        assert {name: found[name] for name in counted} == counted
+        measured = measures.back_from(p)
+        assert {name: measured[name] for name in counted} == counted
     sentence = guide.ADVICE["changing"].why
     assert "DI takes 1, CE 4, NPG 7 and PG-SM 510" in sentence
 
@@ -222,21 +222,21 @@ def test_many_actions_by_independent_code() -> None:
                 "pg-sm": p * 0.1 * (1 - p) + other * 0.1 * p,
             }[name]
             steps[name] += 1
-    kept = measures.kept()["many"]
-    assert {name: kept[name] for name in steps} == steps
+    numbers = measures.kept()["many"]
+    assert {name: numbers[name] for name in steps} == steps
 
 
 def test_off_policy_numbers_by_independent_code() -> None:
     table = committed().table
     experiments = ["random-mdp", "random-mdp more"]
     rows = table[table["experiment"].isin(experiments) & (table["scheme"] == "HiOffPol")]
-    rows = rows[rows["preset"] == "paper"]  # PG-ES without its factor
+    rows = rows[rows["options"] == "paper"]  # PG-ES without its factor
     for situation, centre in (
         ("off-policy", lambda steps: np.sort(steps)[(len(steps) - 1) // 2]),
         ("off-policy, mean", np.mean),
     ):
         best: dict[str, float] = {}
-        for (update, rate), steps in rows.groupby(["update", "eta"], observed=True)["steps"]:
+        for (update, rate), steps in rows.groupby(["update", "step_size"], observed=True)["steps"]:
             best[update] = min(best.get(update, np.inf), middle := centre(steps.to_numpy()))
             if update == "di" and middle == best[update]:
                 chosen = rate
@@ -255,8 +255,8 @@ def test_off_policy_advantage_is_significant() -> None:
         "di": ours.estimates("median")[:, ours.updates.index("di")].min(axis=1),
         "npg": more.estimates("median")[:, more.updates.index("npg")].min(axis=1),
     }
-    kept = measures.kept()["off-policy"]
-    assert {name: values[0] for name, values in medians.items()} == {n: kept[n] for n in medians}
+    numbers = measures.kept()["off-policy"]
+    assert {name: values[0] for name, values in medians.items()} == {n: numbers[n] for n in medians}
     assert interval(medians["npg"][1:] / medians["di"][1:])[0] > 1.0
 
 
@@ -292,11 +292,11 @@ def test_links_lead_to_pages_of_the_book() -> None:
 
 def claims_linked(markup: str) -> list[str]:
     """Return the identifiers of claims to which HTML links, each of which is a claim's row."""
-    found = [unquote(name) for name in re.findall(r"href=.ledger\.html#([^\"']+)", markup)]
+    names = [unquote(name) for name in re.findall(r"href=.ledger\.html#([^\"']+)", markup)]
     chapters = {claim.id: claim.chapter for claim in ledger()}
-    for name in found:
+    for name in names:
         assert f'id="{html.escape(name)}"' in ledger_table(chapters[name])
-    return found
+    return names
 
 
 def test_every_recommendation_links_to_its_claims() -> None:
@@ -306,8 +306,8 @@ def test_every_recommendation_links_to_its_claims() -> None:
         assert linked == list(advice.claims)
         # the critic's numbers are of the chapter on networks
         assert f"guide:{key}" in linked or key == "critic"
-    own = {claim.id for claim in ledger() if claim.chapter == "guide"}
-    assert own == {name for a in guide.ADVICE.values() for name in a.claims if "guide:" in name}
+    claims = {claim.id for claim in ledger() if claim.chapter == "guide"}
+    assert claims == {name for a in guide.ADVICE.values() for name in a.claims if "guide:" in name}
 
 
 def cell_with(words: str) -> str:
@@ -344,9 +344,9 @@ def test_numbers_of_a_row_stand_in_the_table_or_in_its_claims(situation: str) ->
     assert "\n## All numbers\n" in "\n" + cell_with("## All numbers")
     assert "<dt><a href='#all-numbers'>Numbers</a></dt>" in guide.recommendations()
     advice, texts = guide.ADVICE[situation], guide.recommendation_texts()[situation]
-    kept = measures.kept()
+    stored = measures.kept()
     known: set[str] = set()
-    for numbers in (kept[situation], kept.get(f"{situation}, mean", {})):
+    for numbers in (stored[situation], stored.get(f"{situation}, mean", {})):
         known |= {n for value in numbers.values() for n in written(advice._plain(value))}
     for name in advice.claims:
         (claim,) = (claim for claim in ledger() if claim.id == name)
@@ -358,15 +358,15 @@ def test_losses_of_the_table_are_the_steps_of_the_updates() -> None:
     rng = np.random.default_rng(3)
     q, w = rng.normal(size=4), 0.7
     pi, theta = rng.dirichlet(np.ones(4)), rng.normal(size=4)
-    given = {"q": q, "w": w, "project_simplex": project_simplex}
-    found = given | {"pi": pi}
-    exec(guide.DI.strip("`"), found)
-    np.testing.assert_allclose(found["pi"], UPDATES["di"].step(pi, q, w), rtol=1e-14)
-    found = given | {"theta": theta.copy()}
+    inputs = {"q": q, "w": w, "project_simplex": project_simplex}
+    names = inputs | {"pi": pi}
+    exec(guide.DI.strip("`"), names)
+    np.testing.assert_allclose(names["pi"], UPDATES["di"].step(pi, q, w), rtol=1e-14)
+    names = inputs | {"theta": theta.copy()}
     (step,) = re.findall(r"`(theta [^`]+)`", guide.ADVICE["ties"].loss)
-    exec(step, found)
+    exec(step, names)
     np.testing.assert_allclose(
-        own_softmax(found["theta"]), own_softmax(UPDATES["npg"].step(theta, q, w)), rtol=1e-13
+        own_softmax(names["theta"]), own_softmax(UPDATES["npg"].step(theta, q, w)), rtol=1e-13
     )
     best, loss = LOSSES["ce"].code.splitlines()  # the line that a test of networks executes
     assert loss.replace("best", best.removeprefix("best = ")) == guide.CE.strip("`")
@@ -401,9 +401,9 @@ def test_chooser_script_agrees_with_choose(node: str | None, tmp_path: Path) -> 
     )
     options = [[key for key, _ in answers] for _, _, answers in guide.QUESTIONS]
     answers = [[a, b, c] for a in options[0] for b in options[1] for c in options[2]]
-    given = json.dumps([[[list(conditions), to] for conditions, to in guide.RULES], answers])
+    text = json.dumps([[[list(conditions), to] for conditions, to in guide.RULES], answers])
     done = subprocess.run(
-        [node, "run.mjs"], input=given, cwd=tmp_path, capture_output=True, text=True, check=True
+        [node, "run.mjs"], input=text, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout) == [guide.choose(*three) for three in answers]
 
@@ -419,8 +419,8 @@ def test_table_shows_the_greedy_control_by_independent_code() -> None:
     rows = table[(table["experiment"] == "greedy-limit") & (table["scheme"] == "HiOffPol")]
     steps = np.sort(rows[rows["update"] == "di"]["steps"].to_numpy())
     runs = networks.table()
-    own = runs[(runs.task == "grid") & (runs.method == "greedy") & (runs.tuned == "phase 1")]
-    times = own[(own.length == own.length.max()) & own.learnt].recovery.to_numpy()
+    greedy = runs[(runs.task == "grid") & (runs.method == "greedy") & (runs.tuned == "phase 1")]
+    times = greedy[(greedy.length == greedy.length.max()) & greedy.learnt].recovery.to_numpy()
     middles = steps[(len(steps) - 1) // 2], np.median(times)
     markup = guide.recommendations()._repr_html_()
     for middle, mean in zip(middles, (steps.mean(), times.mean()), strict=True):
@@ -431,12 +431,12 @@ def test_table_shows_the_greedy_control_by_independent_code() -> None:
 def test_critic_numbers_by_independent_code() -> None:
     runs = networks.table()
     runs = runs[(runs.task == "grid") & (runs.tuned == "phase 1") & (runs.length == 8000)]
-    kept = measures.kept()
-    assert "mce" not in kept["critic"]  # none of its runs had learnt
-    for name, median in kept["critic"].items():
+    numbers = measures.kept()
+    assert "mce" not in numbers["critic"]  # none of its runs had learnt
+    for name, median in numbers["critic"].items():
         method = "di fit" if name == "di" else name
         times = runs[(runs.method == method) & runs.learnt].recovery.to_numpy()
-        assert (np.median(times), times.mean()) == (median, kept["critic, mean"][name])
+        assert (np.median(times), times.mean()) == (median, numbers["critic, mean"][name])
 
 
 def test_learned_critic_with_a_network_has_a_rule_of_its_own() -> None:

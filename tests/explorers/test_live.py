@@ -72,8 +72,8 @@ Call = Callable[[list[list[Any]]], Any]
 OpenFigure = Callable[..., Page]
 
 
-def to_float(found: Any) -> float:
-    return math.inf if found == "Infinity" else found
+def to_float(value: Any) -> float:
+    return math.inf if value == "Infinity" else value
 
 
 # Numbers, to 1e-12
@@ -122,8 +122,8 @@ def test_policy_evaluation_agrees_with_the_library(live: Call, mdp: FiniteMDP) -
     rng = np.random.default_rng(2)
     shape = (mdp.n_states, mdp.n_actions)
     policies = [rng.dirichlet(np.full(shape[1], 0.4), size=shape[0]) for _ in range(20)]
-    found = live([["evaluate", as_json(mdp), policy.tolist()] for policy in policies])
-    for policy, values in zip(policies, found, strict=True):
+    evaluations = live([["evaluate", as_json(mdp), policy.tolist()] for policy in policies])
+    for policy, values in zip(policies, evaluations, strict=True):
         expected = mdp.evaluate(policy)
         for key in ("v", "q", "occupancy", "performance"):
             np.testing.assert_allclose(values[key], getattr(expected, key), rtol=1e-12, atol=1e-12)
@@ -131,26 +131,26 @@ def test_policy_evaluation_agrees_with_the_library(live: Call, mdp: FiniteMDP) -
 
 @pytest.mark.parametrize("states", range(3, 13))
 def test_chain_agrees_with_the_library(live: Call, states: int) -> None:
-    [found] = live([["chain", states]])
+    [process] = live([["chain", states]])
     expected = as_json(chain(states))
     for key in ("transitions", "initial", "discount", "terminal"):
-        assert found[key] == expected[key]
-    np.testing.assert_allclose(found["rewards"], expected["rewards"], rtol=1e-15)
+        assert process[key] == expected[key]
+    np.testing.assert_allclose(process["rewards"], expected["rewards"], rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", COMPUTED)
 def test_chain_run_agrees_with_the_library(live: Call, name: str) -> None:
     shown = ChainPlay()
     mdp = chain(shown.states)
-    [found] = live([["learn", as_json(mdp), name, shown.steps, shown.eta, shown.share]])
+    [frames] = live([["learn", as_json(mdp), name, shown.steps, shown.eta, shown.share]])
     expected = run(mdp, UPDATES[name], shown.steps, shown.eta, mixture(shown.share))
     inner = shown.states - 1
     for key, values in (("policies", expected.policies), ("q", expected.q)):
-        played = np.array([frame[key] for frame in found])
+        played = np.array([frame[key] for frame in frames])
         # the tolerance allows for the rounding errors of 640 steps with values of at most 1
         np.testing.assert_allclose(played[:, :inner], values[:, :inner], atol=1e-11)
     np.testing.assert_allclose(
-        [frame["performance"] for frame in found], expected.performance, atol=1e-11
+        [frame["performance"] for frame in frames], expected.performance, atol=1e-11
     )
     # no performance is so close to 95 % that rounding changes the step of the crossing
     goal = 0.95 * mdp.optimal().performance
@@ -160,11 +160,11 @@ def test_chain_run_agrees_with_the_library(live: Call, name: str) -> None:
 @pytest.mark.parametrize("schedule", ["constant", "inverse-sqrt"])
 @pytest.mark.parametrize("name", PAPER)
 def test_race_paths_agree_with_the_library(live: Call, name: str, schedule: str) -> None:
-    [found] = live([["race", name, 30, 0.5, schedule]])
-    home = len(found["home"]) - 1
+    [paths] = live([["race", name, 30, 0.5, schedule]])
+    home = len(paths["home"]) - 1
     expected = path(30, home, name, "1/2", schedule)
-    np.testing.assert_allclose(found["out"], expected[:31], rtol=1e-12)
-    np.testing.assert_allclose(found["home"], expected[30:], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(paths["out"], expected[:31], rtol=1e-12)
+    np.testing.assert_allclose(paths["home"], expected[30:], rtol=1e-11, atol=1e-12)
 
 
 def test_only_policy_gradient_steps_are_symmetric(live: Call) -> None:
@@ -189,8 +189,8 @@ def test_only_policy_gradient_steps_are_symmetric(live: Call) -> None:
 def test_mean_of_sampled_steps_agrees_with_the_library(live: Call, name: str) -> None:
     update, theta = UPDATES[name], UPDATES[name].initial(1, 2)[0]
     odds = [round(0.05 + 0.01 * i, 2) for i in range(91)]
-    found = live([["sampled", name, p, 0.3, 0.5] for p in odds])
-    for p, (exact, mean) in zip(odds, found, strict=True):
+    pairs = live([["sampled", name, p, 0.3, 0.5] for p in odds])
+    for p, (exact, mean) in zip(odds, pairs, strict=True):
         win, lose, expected = (
             float(np.subtract(*(update.step(theta, [paid, 0.3], 0.5) - theta)))
             for paid in (1.0, 0.0, p)
@@ -205,14 +205,14 @@ def test_value_change_of_one_step_agrees_with_the_library(live: Call, name: str)
     shown = Price()
     update, pi = UPDATES[name], np.array(shown.policy)
     grid = [[round(0.5 + 0.01 * i, 2), 1.0, 0.0] for i in range(50)]
-    found = live([["oneStep", name, shown.policy, q, shown.weight] for q in grid])
-    for q, step in zip(grid, found, strict=True):
+    steps = live([["oneStep", name, shown.policy, q, shown.weight] for q in grid])
+    for q, step in zip(grid, steps, strict=True):
         after = update.policy(update.step(update.parameters(pi), q, shown.weight))
         np.testing.assert_allclose(step["after"], after, atol=1e-12)
         assert step["change"] == pytest.approx((after - pi) @ q, abs=1e-12)
         # as on the page, only CE lowers the value, if q(a_1) is large enough
         assert step["change"] > 0 or name == "ce"
-    assert (found[-1]["change"] < 0) == (name == "ce")
+    assert (steps[-1]["change"] < 0) == (name == "ce")
 
 
 @pytest.mark.parametrize("eta", Counterexample.eta.values)
@@ -221,12 +221,12 @@ def test_counterexample_agrees_with_the_library(live: Call, name: str, eta: floa
     tops = np.arange(201) / 10
     theta = np.stack([tops, np.zeros(201), np.zeros(201)], axis=-1)
     values = [round(0.01 * i, 2) for i in range(100)]
-    found = live([["lowering", name, first, eta, tops.tolist()] for first in values])
+    changes = live([["lowering", name, first, eta, tops.tolist()] for first in values])
     expected = [value_change(name, theta, np.array([first, 1.0, 0.0]), eta) for first in values]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(changes, expected, rtol=0, atol=1e-12)
     # no update crosses the dashed line, and only CE lowers the value
-    assert np.min(found) > -Counterexample().worst[Counterexample.eta.values.index(eta)]
-    assert (np.min(found) < -1e-12) == (name == "ce" and eta < 10)
+    assert np.min(changes) > -Counterexample().worst[Counterexample.eta.values.index(eta)]
+    assert (np.min(changes) < -1e-12) == (name == "ce" and eta < 10)
 
 
 @pytest.mark.parametrize("eta", AtTheWall.eta.values)
@@ -234,21 +234,21 @@ def test_reversal_paths_agree_with_the_library(live: Call, eta: float) -> None:
     lengths = list(range(1, 41))
     expected = reversal_paths(lengths, eta, 80)
     for name in ("sparsemax", "di", "mce"):
-        found = live([["reversal", name, n, eta, 80] for n in lengths])
-        np.testing.assert_allclose(found, expected[name].T, rtol=0, atol=1e-12)
+        paths = live([["reversal", name, n, eta, 80] for n in lengths])
+        np.testing.assert_allclose(paths, expected[name].T, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("place", FittedDirect.place.values)
 def test_fitted_runs_agree_with_the_library(live: Call, place: Place) -> None:
     shown, task = FittedDirect(), contexts()
     ratios = [round(0.8 + 0.01 * i, 2) for i in range(81)]
-    given = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
-    for ratio, found in zip(ratios, live(given), strict=True):
+    calls = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
+    for ratio, fitted in zip(ratios, live(calls), strict=True):
         expected = fitted_run(task, geometric_weights(shown.first, ratio, shown.steps), place)
         # a distance is a difference of values of size 1, whose last digit is rounded
-        np.testing.assert_allclose(found["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(found["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
-        np.testing.assert_array_equal(np.array(found["gaps"]) > 0, expected.gaps > 0)
+        np.testing.assert_allclose(fitted["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(fitted["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(np.array(fitted["gaps"]) > 0, expected.gaps > 0)
         assert expected.gaps[expected.gaps > 0].min() > 1e-5  # visible on the page
 
 
@@ -293,22 +293,22 @@ def test_every_period_of_the_cycle_has_one_suboptimal_step(live: Call) -> None:
 @pytest.mark.parametrize("eta", FadingWeights.eta.values)
 def test_mass_under_decaying_weights_agrees_with_the_library(live: Call, eta: float) -> None:
     for x in (0.0, 0.5, 0.95, 1.0, 1.05, 2.0, 3.0):
-        [found] = live([["fading", x, eta, 4, 3000]])
+        [fading] = live([["fading", x, eta, 4, 3000]])
         weights = eta * (np.arange(3000) + 1.0) ** -x
         mass = 1 / (1 + odds(4, 3000, weights))
-        times = np.array(found["times"])
-        np.testing.assert_allclose(found["mass"], mass[times], rtol=1e-9)
+        times = np.array(fading["times"])
+        np.testing.assert_allclose(fading["mass"], mass[times], rtol=1e-9)
         if eta == 1.0:
             expected = fading_run(x, 1, 3000)
             for key, values in zip(("mass", "bound", "floor"), expected, strict=True):
-                np.testing.assert_allclose(found[key], values[times], rtol=1e-8, atol=1e-12)
+                np.testing.assert_allclose(fading[key], values[times], rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.25, 1.0])
 @pytest.mark.parametrize("name", COMPUTED)
 def test_sampled_runs_agree_with_the_library(live: Call, name: str, noise: float) -> None:
     shown, update, law = SampledValues(), UPDATES[name], gamble(noise)
-    [outcomes, found] = live(
+    [outcomes, sampled] = live(
         [["lawOf", noise], ["sampledLaw", name, noise, shown.power, 200, 5, 7]]
     )
     np.testing.assert_allclose([row[1] for row in outcomes], law.outcomes, rtol=1e-15)
@@ -318,7 +318,7 @@ def test_sampled_runs_agree_with_the_library(live: Call, name: str, noise: float
         mean[t] = update.policy(theta)[:, 1].mean()
         values = law.outcomes[np.where(draws[:, t] < law.probabilities[0], 0, 1)]
         theta = update.step(theta, values, (t + 1.0) ** -shown.power)
-    np.testing.assert_allclose(found, mean, atol=1e-11)
+    np.testing.assert_allclose(sampled, mean, atol=1e-11)
 
 
 def mulberry(seed: int) -> Iterator[float]:
@@ -339,8 +339,8 @@ def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
     for alpha in TsallisFamily.alpha.values:
         corner = 100_000 if alpha == 1.0 else round(1 / ((alpha - 1) * weight))
         ns = [*range(1, 40), *(10**k for k in range(2, 6)), *range(max(1, corner - 2), corner + 3)]
-        found = live([["familyCount", n, alpha, weight] for n in ns])
-        assert found == [family_count(n, weight, alpha) for n in ns]
+        steps = live([["familyCount", n, alpha, weight] for n in ns])
+        assert steps == [family_count(n, weight, alpha) for n in ns]
 
 
 @pytest.mark.parametrize("schedule", ChangeOfMind.schedule.values)
@@ -348,18 +348,18 @@ def test_counts_of_the_family_are_exact(live: Call, weight: float) -> None:
 @pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_race_are_exact(live: Call, name: str, eta: float, schedule: str) -> None:
     ns = list(range(1, ChangeOfMind.n.max + 1))
-    found = live([["raceCount", name, n, eta, schedule] for n in ns])
-    assert [to_float(count) for count in found] == counts(ns, name, eta, schedule)
+    steps = live([["raceCount", name, n, eta, schedule] for n in ns])
+    assert [to_float(count) for count in steps] == counts(ns, name, eta, schedule)
 
 
 @pytest.mark.parametrize("eta", Dominoes.eta.values)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> None:
-    found = live([["dominoTimes", name, h, eta] for h in range(1, Dominoes.states.max + 1)])
+    all_times = live([["dominoTimes", name, h, eta] for h in range(1, Dominoes.states.max + 1)])
     expected = recursion(Dominoes.states.max, name, eta)
     most = Dominoes.states.max if name in PAPER else 8  # others are simulated state by state
     assert expected[-most] == domino(most, name, eta)
-    for h, times in enumerate(found, start=1):
+    for h, times in enumerate(all_times, start=1):
         assert [to_float(t) for t in times] == expected[Dominoes.states.max - h :]
 
 
@@ -367,10 +367,10 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
 def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> None:
     """Compare the probabilities of each state up to its flip."""
     times, probabilities = history(6, name, "1/4")
-    given = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
-    found = live([["dominoShare", name, 6, 0.25, k, t] for k, t in given])
-    expected = [probabilities[t][k] for k, t in given]
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+    places = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
+    shares = live([["dominoShare", name, 6, 0.25, k, t] for k, t in places])
+    expected = [probabilities[t][k] for k, t in places]
+    np.testing.assert_allclose(shares, expected, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("weight", GravityWell.weight.values)
@@ -378,18 +378,18 @@ def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> N
 def test_counts_of_the_gravity_well_are_exact(live: Call, name: str, weight: float) -> None:
     middles = [round(0.05 * i, 2) for i in range(20)]
     low, starts = GravityWell().low, GravityWell.STARTS.values()
-    given = [(start, [1.0, middle, low]) for start in starts for middle in middles]
-    found = live([["escape", name, start, q, weight, 20_000] for start, q in given])
-    policies, values = (np.array(part) for part in zip(*given, strict=True))
+    cases = [(start, [1.0, middle, low]) for start in starts for middle in middles]
+    steps = live([["escape", name, start, q, weight, 20_000] for start, q in cases])
+    policies, values = (np.array(part) for part in zip(*cases, strict=True))
     expected = escape_steps(name, policies, values, weight, 20_000)
-    shown = np.array([to_float(x) for x in found], dtype=float)
+    shown = np.array([to_float(x) for x in steps], dtype=float)
     np.testing.assert_array_equal(shown, np.where(expected > 20_000, np.inf, expected))
 
 
 @pytest.mark.parametrize("eta", RateLimit.eta.values)
 def test_counts_of_the_rate_are_exact(live: Call, eta: float) -> None:
-    found = live([["rateRun", n, eta, 0.001, 1_000_000] for n in RateLimit.actions.values])
-    for n, run_ in zip(RateLimit.actions.values, found, strict=True):
+    runs = live([["rateRun", n, eta, 0.001, 1_000_000] for n in RateLimit.actions.values])
+    for n, run_ in zip(RateLimit.actions.values, runs, strict=True):
         steps = int(run_["count"])
         mass = 1 / (1 + odds(n, steps, eta))
         assert mass[steps] <= 0.001 < mass[steps - 1]
@@ -402,8 +402,8 @@ def test_gravity_well_map_agrees_with_the_library(live: Call, name: str, weight:
     points = np.random.default_rng(4).dirichlet(np.ones(3), size=300)
     for middle in (0.0, 0.5, 0.9):
         q = [1.0, middle, 0.1]
-        found = live([["gravity", name, pi.tolist(), q, weight] for pi in points])
-        np.testing.assert_array_equal(found, condition_map(name, points, q, weight))
+        conditions = live([["gravity", name, pi.tolist(), q, weight] for pi in points])
+        np.testing.assert_array_equal(conditions, condition_map(name, points, q, weight))
 
 
 @pytest.mark.parametrize("name", TakeTurns().updates)
@@ -412,9 +412,9 @@ def test_counts_after_turns_agree_with_the_library(live: Call, name: str) -> Non
     for (actions, order, n), gap in product(cases, TakeTurns.gap.values):
         used = [a in order for a in range(actions)]
         history = [[1.0 if a == b else (1 - gap) * used[a] for a in range(actions)] for b in order]
-        [found] = live([["takeTurns", name, actions, order, n, gap, 1, 2000]])
-        assert found["count"] == count_turns(name, history, n)
-        assert len(found["path"]) == found["count"] + 1
+        [turns] = live([["takeTurns", name, actions, order, n, gap, 1, 2000]])
+        assert turns["count"] == count_turns(name, history, n)
+        assert len(turns["path"]) == turns["count"] + 1
 
 
 REMEDY_SETTINGS: list[dict[str, Any]] = [
@@ -451,9 +451,9 @@ def test_remedies_agree_with_the_library(live: Call, settings: dict[str, Any]) -
         ns = [1, 30, 1000] if change != "swap" else [10, 300, 3000]
         if change == "swap" and settings in ({}, {"entropy": 0.01}):
             ns.append(9_900)
-        [found] = live([["remedyCurve", settings, ns, change, 10_100]])
+        [curve] = live([["remedyCurve", settings, ns, change, 10_100]])
         for shown, known in zip(
-            found, outcomes(Remedy(**settings), ns, values, 10_100), strict=True
+            curve, outcomes(Remedy(**settings), ns, values, 10_100), strict=True
         ):
             assert to_float(shown["count"]) == known.count
             assert shown["regret"] == pytest.approx(known.regret, rel=1e-10, abs=1e-300)
@@ -482,13 +482,13 @@ class Mulberry(np.random.Generator):
 
     def binomial(self, n: int, p: Any, size: Any = None) -> Any:  # type: ignore[override]
         """Return a number for each probability: the least k with P(at most k) > u."""
-        found = []
+        numbers = []
         for chance in p:
             rare, u = min(chance, 1 - chance), next(self.numbers)
             below = np.cumsum([math.comb(n, k) * rare**k * (1 - rare) ** (n - k) for k in range(n)])
             k = int(np.searchsorted(below, u, side="right"))
-            found.append(k if chance <= 0.5 else n - k)
-        return np.array(found)
+            numbers.append(k if chance <= 0.5 else n - k)
+        return np.array(numbers)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -498,18 +498,18 @@ def test_simulated_remedies_agree_with_the_library(
 ) -> None:
     ns, seeds, most = [1, 30, 400], (1, 7), 1000
     curves = [live([["sampledCurve", settings, ns, change, most, seed]])[0] for seed in seeds]
-    for (i, n), (found, seed) in product(enumerate(ns), zip(curves, seeds, strict=True)):
+    for (i, n), (curve, seed) in product(enumerate(ns), zip(curves, seeds, strict=True)):
         [regret], [count] = sampled_outcomes(
             SampledRemedy(**settings), change, n, n_runs=1, most=most, seed=Mulberry(seed)
         )
-        assert to_float(found[i]["count"]) == count
-        assert found[i]["regret"] == pytest.approx(regret, rel=1e-10, abs=1e-300)
+        assert to_float(curve[i]["count"]) == count
+        assert curve[i]["regret"] == pytest.approx(regret, rel=1e-10, abs=1e-300)
 
 
 def test_medians_of_simulated_remedies(live: Call) -> None:
     runs = [(0.3, 10), (0.1, 9), (0.2, 300)]
-    [found] = live([["medianCurve", [[{"n": 5, "regret": r, "count": c}] for r, c in runs]]])
-    assert found == [{"n": 5, "regret": 0.2, "count": 10}]
+    [medians] = live([["medianCurve", [[{"n": 5, "regret": r, "count": c}] for r, c in runs]]])
+    assert medians == [{"n": 5, "regret": 0.2, "count": 10}]
 
 
 # The widgets

@@ -58,12 +58,12 @@ def test_paths_with_flipped_values_agree_with_the_library(live: Call, name: str)
 @pytest.mark.parametrize("name", COMPUTED)
 def test_effect_of_one_step_agrees_with_the_library(live: Call, name: str) -> None:
     rng, update = np.random.default_rng(3), UPDATES[name]
-    given = [
+    cases = [
         (rng.dirichlet(np.ones(3)), q, 10 ** rng.uniform(-2, 2))
         for q in (*rng.random((200, 3)), *rng.integers(0, 3, (50, 3)) / 2)  # the last have ties
     ]
-    found = live([["oneStep", name, pi.tolist(), q.tolist(), w] for pi, q, w in given])
-    for (pi, q, w), step in zip(given, found, strict=True):
+    steps = live([["oneStep", name, pi.tolist(), q.tolist(), w] for pi, q, w in cases])
+    for (pi, q, w), step in zip(cases, steps, strict=True):
         gains = update.policy(update.step(update.parameters(pi), q, w)) - pi
         assert step["change"] == pytest.approx(gains @ q, abs=1e-12)
         worse = gains[q < q.max()].max(initial=-np.inf)
@@ -76,8 +76,8 @@ def test_clocks_agree_with_the_library_at_all_slider_positions(
     live: Call, preset: str, name: str
 ) -> None:
     """Every position of the two open sliders, from the start of every button."""
-    given = [["arrivals", name, *place, GOALS, MOST] for place in places(preset)]
-    shown = np.array([[float(x) for x in pair] for pair in live(given)])
+    calls = [["arrivals", name, *place, GOALS, MOST] for place in places(preset)]
+    shown = np.array([[float(x) for x in pair] for pair in live(calls)])
     # SCE leaves out an action of average value; there rounding decides whether the value is average
     decided = [
         name != "sce" or np.abs(advantage(np.array(pi), np.array(q))).min() > 1e-12
@@ -117,32 +117,32 @@ def clocks(name: str) -> dict[str, np.ndarray]:
 
     All runs are batched: a step of a thousand policies takes hardly longer than one of ten.
     """
-    update, given = UPDATES[name], [place for preset in PRESETS for place in places(preset)]
-    policies, q, weights = (np.array(part) for part in zip(*given, strict=True))
+    update, cases = UPDATES[name], [place for preset in PRESETS for place in places(preset)]
+    policies, q, weights = (np.array(part) for part in zip(*cases, strict=True))
     theta, left = update.parameters(policies), np.arange(len(q))
     best = q == q.max(axis=1, keepdims=True)
-    found = np.full((len(q), len(GOALS)), np.inf)
+    steps = np.full((len(q), len(GOALS)), np.inf)
     rounding = 1e-12 if update.parametrization == "direct" else 0.0  # DI can reach a goal exactly
     for t in range(MOST + 1):
         share = np.where(best[left], update.policy(theta), 0.0).sum(axis=1)
         for k, goal in enumerate(GOALS):
             there = left[share >= goal - rounding]
-            found[there, k] = np.minimum(found[there, k], t)
+            steps[there, k] = np.minimum(steps[there, k], t)
         going = share < GOALS[-1] - rounding
         left, theta = left[going], theta[going]
         if not left.size:
             break
         theta = update.step(theta, q[left], weights[left])
-    return dict(zip(PRESETS, np.split(found, len(PRESETS)), strict=True))
+    return dict(zip(PRESETS, np.split(steps, len(PRESETS)), strict=True))
 
 
 def test_run_from_1_3_5_takes_8452_steps(live: Call) -> None:
     start = PRESETS["The start (1, 3, 5)"]
     uniform = [1 / 3] * 3
-    given = [("pg-sm", start["policy"]), ("pg-sm", uniform), ("mce", start["policy"])]
-    found = live([["arrivals", n, pi, start["q"], 0.4, GOALS, MOST] for n, pi in given])
+    cases = [("pg-sm", start["policy"]), ("pg-sm", uniform), ("mce", start["policy"])]
+    arrivals = live([["arrivals", n, pi, start["q"], 0.4, GOALS, MOST] for n, pi in cases])
     exact = lost_steps([1.0, 3.0, 5.0], start["q"], 0.4)
-    assert [steps[0] for steps in found] == [*exact["pg-sm"], exact["mce"][0]] == [8452, 16, 9]
+    assert [steps[0] for steps in arrivals] == [*exact["pg-sm"], exact["mce"][0]] == [8452, 16, 9]
 
 
 def test_presets_show_the_effects_in_their_names(live: Call) -> None:

@@ -101,13 +101,13 @@ def process_of(arrays: dict[str, Any]) -> FiniteMDP:
     return FiniteMDP(**arrays)
 
 
-def assert_same(found: FiniteMDP, expected: FiniteMDP) -> None:
+def assert_same(process: FiniteMDP, expected: FiniteMDP) -> None:
     """Compare two processes bit for bit."""
-    np.testing.assert_array_equal(found.transitions, expected.transitions)
-    np.testing.assert_array_equal(found.rewards, expected.rewards)
-    np.testing.assert_array_equal(found.initial, expected.initial)
-    np.testing.assert_array_equal(found.terminal, expected.terminal)
-    assert found.discount == expected.discount
+    np.testing.assert_array_equal(process.transitions, expected.transitions)
+    np.testing.assert_array_equal(process.rewards, expected.rewards)
+    np.testing.assert_array_equal(process.initial, expected.initial)
+    np.testing.assert_array_equal(process.terminal, expected.terminal)
+    assert process.discount == expected.discount
 
 
 def all_settings(live: Call) -> list[Settings]:
@@ -126,8 +126,8 @@ def test_steps_values_and_optima_agree_with_the_library(live: Call) -> None:
     """
     settings = all_settings(live)
     stages = live([["stagesOf", one] for one in settings])
-    found = live([["worldPaths", one] for one in settings])
-    for one, parts, lanes in zip(settings, stages, found, strict=True):
+    paths = live([["worldPaths", one] for one in settings])
+    for one, parts, lanes in zip(settings, stages, paths, strict=True):
         processes = [process_of(part["mdp"]) for part in parts]
         starts = [part["from"] for part in parts]
         for process, part in zip(processes, parts, strict=True):
@@ -174,8 +174,8 @@ def test_whole_runs_on_the_chain_agree_with_the_library(live: Call, name: str) -
     right = np.where(wrong, 0.0, expected.policies).max(axis=2)
     prefers = right > np.where(wrong, expected.policies, 0.0).max(axis=2) + 1e-12
     for s, steps in enumerate(lane["states"]):
-        found = np.flatnonzero(prefers[:, s])
-        assert steps == (int(found[0]) if len(found) else None)
+        times = np.flatnonzero(prefers[:, s])
+        assert steps == (int(times[0]) if len(times) else None)
     together = np.flatnonzero(prefers.all(axis=1))
     assert lane["right"] == (int(together[0]) if len(together) else None)
     above = [chain(8).normalised_performance(pi) >= 0.95 for pi in expected.policies]
@@ -247,11 +247,11 @@ def test_address_json_and_python_give_the_same_process(live: Call, tmp_path: Pat
         expected = process_of(arrays)
         file.write_text(text, encoding="utf-8")
         assert_same(FiniteMDP.load(file), expected)
-        found: dict[str, Any] = {}
-        exec(code, found)
-        assert_same(found["process"], expected)
-        assert_same(found["stages"][-1][1], process_of(parts[-1]["mdp"]))
-        assert found["process"].optimal().performance == expected.optimal().performance
+        names: dict[str, Any] = {}
+        exec(code, names)
+        assert_same(names["process"], expected)
+        assert_same(names["stages"][-1][1], process_of(parts[-1]["mdp"]))
+        assert names["process"].optimal().performance == expected.optimal().performance
 
 
 def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
@@ -260,11 +260,11 @@ def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
         settings = random_settings(seed)
         [lanes] = live([["worldPaths", settings]])
         [code] = live([["pythonOf", settings]])
-        found: dict[str, Any] = {}
-        exec(code, found)
+        names: dict[str, Any] = {}
+        exec(code, names)
         for name, lane in zip(settings["run"]["updates"], lanes, strict=True):
             shown = [entry["performance"] for entry in lane["path"]]
-            np.testing.assert_allclose(found["performance"][name], shown, rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(names["performance"][name], shown, rtol=1e-8, atol=1e-10)
 
 
 def test_code_says_where_its_runs_may_differ(live: Call) -> None:
@@ -273,10 +273,10 @@ def test_code_says_where_its_runs_may_differ(live: Call) -> None:
     [lanes] = live([["worldPaths", settings]])
     [code] = live([["pythonOf", settings]])
     assert "their runs then differ" in code
-    found: dict[str, Any] = {}
-    exec(code, found)
+    names: dict[str, Any] = {}
+    exec(code, names)
     shown = [entry["performance"] for entry in lanes[0]["path"]]
-    np.testing.assert_allclose(found["performance"]["pg-sm"], shown, rtol=1e-10)
+    np.testing.assert_allclose(names["performance"]["pg-sm"], shown, rtol=1e-10)
     settings["run"]["updates"] = ["pg-sm", "di"]
     assert "differ" not in live([["pythonOf", settings]])[0]
 
@@ -399,9 +399,9 @@ def test_frozen_lake_is_that_of_gymnasium(live: Call) -> None:
     pytest.importorskip("gymnasium")
     [settings] = live([["readWorld", PRESETS["FrozenLake 4 × 4"]]])
     [arrays] = live([["mdpOf", settings["world"]]])
-    found, lake = process_of(arrays).optimal(), from_gymnasium("FrozenLake-v1", 0.99).optimal()
-    assert found.performance == pytest.approx(lake.performance, abs=1e-12)
-    np.testing.assert_allclose(found.v, lake.v[:-1], atol=1e-12)
+    optimum, lake = process_of(arrays).optimal(), from_gymnasium("FrozenLake-v1", 0.99).optimal()
+    assert optimum.performance == pytest.approx(lake.performance, abs=1e-12)
+    np.testing.assert_allclose(optimum.v, lake.v[:-1], atol=1e-12)
 
 
 def test_trap_next_to_the_prize_is_a_gravity_well(live: Call) -> None:
@@ -432,13 +432,13 @@ def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: 
     [settings] = live([["readWorld", PRESETS[name]]])
     [lanes] = live([["worldPaths", settings]])
     [code] = live([["pythonOf", settings]])
-    found: dict[str, Any] = {}
-    exec(code, found)
-    last, begin = found["stages"][-1][1], sum(steps for steps, _ in found["stages"][:-1])
+    names: dict[str, Any] = {}
+    exec(code, names)
+    last, begin = names["stages"][-1][1], sum(steps for steps, _ in names["stages"][:-1])
     best, uniform = last.optimal().performance, last.uniform_performance
     updates = settings["run"]["updates"]
     for update, lane in zip(updates, lanes, strict=True):
-        share = (np.array(found["performance"][update][begin:]) - uniform) / (best - uniform)
+        share = (np.array(names["performance"][update][begin:]) - uniform) / (best - uniform)
         if begin:  # the code has the performance before the change
             share[0] = -np.inf if lane["back"] != 0 else share[0]
         there = np.flatnonzero(share >= 0.95)

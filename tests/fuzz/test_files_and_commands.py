@@ -78,11 +78,11 @@ def test_damaged_process_file_is_read_unchanged_or_rejected(change: Any, saved: 
     victim.write_bytes(change(content))
     counter["processes"] += 1
     try:
-        found = FiniteMDP.load(victim).digest
+        outcome = FiniteMDP.load(victim).digest
     except ValueError as refusal:
-        found = str(refusal)
+        outcome = str(refusal)
         counter["refused"] += 1
-    assert found == whole.digest or found.startswith(str(victim))
+    assert outcome == whole.digest or outcome.startswith(str(victim))
 
 
 class Loaded:
@@ -159,14 +159,14 @@ def test_damaged_database_is_read_unchanged_or_rejected(
     victim.write_bytes(change(content))
     new = victim.stat().st_size <= 1  # SQLite takes such a file for a database without tables
     counter["databases"] += 1
-    found = read(victim.parent)
-    if isinstance(found, str):
-        assert found.startswith(str(victim))
+    outcome = read(victim.parent)
+    if isinstance(outcome, str):
+        assert outcome.startswith(str(victim))
         counter["refused"] += 1
     elif new:
-        assert found.empty
+        assert outcome.empty
     else:
-        pd.testing.assert_frame_equal(found, whole)
+        pd.testing.assert_frame_equal(outcome, whole)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
@@ -219,7 +219,7 @@ TYPED: dict[str, dict[str, Any]] = {
         "--step-size": NUMBER, "--update": NAME, "--target": NUMBER,
         "--max-steps": st.sampled_from(["0", "9", "x", "1e3"]), "--seed": WHOLE,
         "--workers": st.sampled_from(["0", "1", "-1", "x"]),
-        "--preset": st.sampled_from(["paper", "", "paper cut=x", "paper cut=-1", "é"]),
+        "--options": st.sampled_from(["paper", "", "paper cut=x", "paper cut=-1", "é"]),
         "--scheme": st.sampled_from(["HiOffPol", "x", ""]),
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},

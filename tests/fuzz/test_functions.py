@@ -124,7 +124,7 @@ WEIGHT = st.floats(0, 100) | st.sampled_from([0.0, 1e308, 5e-324])
 UPDATE = st.sampled_from([*PAPER, UPDATES["ce"], make_update("pg-es", p=3.0)])
 SMALL = st.integers(1, 12)
 COUNT = SMALL | st.integers(0, 10**4) | st.sampled_from([10**6, 10**9, 10**12, 10**18, 10**40])
-ETA = st.sampled_from(
+STEP_SIZE = st.sampled_from(
     ["0.3", "1", "3/10", 0.5, 2, "1e-3", "1e-9", "1e-30", "1e-300", "1e9", "1e300", 1e-320, "100"]
 ) | st.floats(1e-3, 1e3)
 START = st.sampled_from(["1/2", 0.5, "0.9", "1/20", "1e-9", "1e-300", "0", "1", "0.999999999999"])
@@ -147,7 +147,7 @@ CHAIN = {
 }
 COUNTED = {
     "update": UPDATE,
-    "eta": ETA,
+    "step_size": STEP_SIZE,
     "p": st.sampled_from([2, "2", "3/2", 1, 4, "1.01", 2.5]),
     "factor": st.sampled_from(["keep", "drop"]),
 }
@@ -155,7 +155,7 @@ LABEL = st.text(max_size=12) | st.sampled_from(
     ["chain", "chain n_states=5", "chain beta=2", "cliff n_states=x", "random-mdp rng=1", "a.npz",
      "chain  beta=0.5", "FrozenLake-v1", "Nothing-v9", "chain n_states=9999999999"]
 )  # fmt: skip
-PRESET = st.sampled_from(
+OPTIONS = st.sampled_from(
     [
         "paper",
         "paper cut=0",
@@ -298,15 +298,15 @@ TARGETS = {
     "interval": Target(
         bootstrap.interval, {"values": arrays((9,)), "level": st.floats(0, 1)}, is_interval
     ),
-    "exact": Target(exact.exact, {"x": ETA | LABEL}),
-    "ball": Target(exact.ball, {"x": ETA | LABEL}),
+    "exact": Target(exact.exact, {"x": STEP_SIZE | LABEL}),
+    "ball": Target(exact.ball, {"x": STEP_SIZE | LABEL}),
     "read_settings": Target(
         lambda text: words.read_settings("domain", text, {"n": 3, "x": 0.5, "b": True, "w": "a"}),
         {"text": st.text(max_size=20) | st.sampled_from(["n=3", "x=inf", "b=True w=é", "n=3 n=3"])},
     ),
     "options.parse": Target(
         options.parse,
-        {"label": LABEL | PRESET},
+        {"label": LABEL | OPTIONS},
     ),
     "scheme_of": Target(options.scheme_of, {"name": LABEL}),
     "select": Target(lambda name: claims.select([name]), {"name": LABEL}),

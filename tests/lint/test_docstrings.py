@@ -3,14 +3,18 @@
 import ast
 import inspect
 import pkgutil
+import re
 import textwrap
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from numpydoc.validate import validate
 
 import pu_lib
+from pu_lib.experiments.database import COLUMNS
 from pu_lib.kernels import KERNELS
 
 REQUIRED = {
@@ -24,8 +28,8 @@ REQUIRED = {
 
 
 def modules() -> list[str]:
-    found = pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")
-    return ["pu_lib", *(module.name for module in found if "._" not in module.name)]
+    infos = pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")
+    return ["pu_lib", *(module.name for module in infos if "._" not in module.name)]
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -86,6 +90,32 @@ def test_api_docstrings_are_complete(name: str) -> None:
     if raises(value) and "Raises\n" not in doc:
         problems.append("it raises an error and has no section Raises")
     assert not problems, "\n".join([name, *problems])
+
+
+def documented() -> list[str]:
+    """Return the names that the pages of the API document in full."""
+    pages = (Path(__file__).parents[2] / "book" / "api").glob("*.md")
+    names = []
+    for page in pages:
+        for module, body in re.findall(r"```\{api\} (\S+)\n(.*?)```", page.read_text(), re.DOTALL):
+            listed = re.sub(r"^:.*$", "", body, flags=re.MULTILINE).split()
+            every = public_names(import_module(module))
+            chosen = {f"{module}.{name}" for name in listed}
+            names += [name for name in every if not chosen or name in chosen]
+    return names
+
+
+def test_step_size_and_options_have_one_name() -> None:
+    """Formulas of the paper keep its letters; what users call and read does not."""
+    others = {"eta", "etas", "rate", "rates", "best_rate", "learning_rate", "preset"}
+    used = {"columns": others & set(COLUMNS.names)}
+    for name in {*PUBLIC, *documented()}:
+        value: Any = resolve(name)
+        called = value.__init__ if inspect.isclass(value) else value
+        fields = {*dir(value), *getattr(value, "__annotations__", ())}
+        used[name] = others & {*inspect.signature(called).parameters, *fields}
+    assert len(used) > 150
+    assert {name: words for name, words in used.items() if words} == {}
 
 
 def needs_no_parameters(value: object, doc: str) -> bool:

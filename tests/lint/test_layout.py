@@ -43,21 +43,21 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
 def imports_of(path: Path, everywhere: bool = True) -> set[str]:
     """Return the modules that a module imports, those of its functions included or not."""
     tree = ast.parse(path.read_text("utf-8"))
-    found: set[str] = set()
+    names: set[str] = set()
     for node in running(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: write relative imports with their full name"
-            found |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+            names |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def modules(library: Path) -> dict[str, Path]:
     """Return the files of the library by module, without those of the package `pu_lib` itself.
 
-    ``pu_lib/__init__.py`` and ``__main__.py`` import what is asked for, by its name. So does
-    `pu_lib.claims.catalog` with the checks of the chapters.
+    ``pu_lib/__init__.py`` and ``__main__.py`` import modules by a name that is given at run time.
+    `pu_lib.claims.catalog` imports the checks of the chapters in the same way.
     """
     files = {}
     for path in sorted(library.rglob("*.py")):

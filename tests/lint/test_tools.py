@@ -263,8 +263,8 @@ def test_note_needs_the_built_book_and_a_browser(
 
 def test_note_rejects_a_bibliography_of_another_build() -> None:
     entry = ("id2", '<div class="citation" id="id2">Work.</div>')
-    found = note.references([entry], ["id2"])
-    assert '<div class="citation" id="reference-id2">Work.</div>' in found
+    markup = note.references([entry], ["id2"])
+    assert '<div class="citation" id="reference-id2">Work.</div>' in markup
     with pytest.raises(SystemExit, match=r"no entry id7 .* Run `make book`"):
         note.references([entry], ["id2", "id7"])
 

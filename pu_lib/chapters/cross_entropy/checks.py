@@ -150,7 +150,7 @@ def other_updates_approach_the_optimum(
         )  # fmt: skip
 
 
-# What is true
+# Convergence in special cases
 
 
 Schedule = Callable[[Floats], Floats]
@@ -371,7 +371,7 @@ def cross_entropy_oscillates_above_one_half(
     unit: int | None = None,
     mixing: Fraction | None = None,
 ) -> None:
-    """On the hexagon CE oscillates for ever, for each discount above one half.
+    """On the hexagon CE oscillates forever, for each discount above one half.
 
     The hardened system is periodic, exactly, and its leads are those of the proof. Three rounds of
     CE in balls stay as close to it as the proof says, with ties of actions 1 and 2 broken by the
@@ -635,9 +635,9 @@ def _search_first_block(family: str, seed: int, weighting: str) -> search.Search
 
 def _require_same_counts(block: search.SearchCounts, committed: Mapping[str, Any]) -> None:
     """Raise an error if a block does not reproduce the committed counts."""
-    found = {**asdict(block), "late": list(block.late), "suspects": list(block.suspects)}
+    repeated = {**asdict(block), "late": list(block.late), "suspects": list(block.suspects)}
     counts = ("mdps", "dropping", "late", "suspects")
-    if differ := [key for key in counts if found[key] != committed[key]]:
+    if differ := [key for key in counts if repeated[key] != committed[key]]:
         raise ValueError(f"The committed search differs in {differ}: {committed}, not {block}.")
 
 

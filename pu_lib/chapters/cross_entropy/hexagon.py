@@ -1,4 +1,4 @@
-r"""Six states on which CE with bounded weights oscillates for ever, for every discount above 1/2.
+r"""Six states on which CE with bounded weights oscillates forever, for every discount above 1/2.
 
 A state (r, c), with r in {0, 1, 2} and c in {r, r + 1} modulo 3, has three actions. Action 0 pays 0
 and leads to the other state with the same c. Actions 1 and 2 pay 1 and lead to the other state with
@@ -137,7 +137,7 @@ def follow_hexagon(
 def _values(
     discount: Number, mixing: Number, pi: Sequence[Sequence[Number]], bonus: Sequence[Number]
 ) -> list[Number]:
-    """Return the values of the six states. `bonus` is what the bandits add to actions 1 and 2."""
+    """Return the values of the six states. The bandits add `bonus` to actions 1 and 2."""
     zero = 0 * discount
     matrix = [[zero + int(s == j) for j in range(6)] for s in range(6)]
     right = []

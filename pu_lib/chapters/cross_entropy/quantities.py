@@ -212,7 +212,7 @@ def race(
     return trajectory.v[:, :-1], trajectory.weights[:, :-1]
 
 
-# What is true
+# Convergence in special cases
 
 
 class LateRun(NamedTuple):

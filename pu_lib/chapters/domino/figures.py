@@ -30,17 +30,17 @@ MAX_SHOWN = 10_000
 
 
 @styled
-def draw_counts(eta: str = "0.5") -> Figure:
+def draw_counts(step_size: str = "0.5") -> Figure:
     """Draw the number of steps that solve the domino setting against the number of states."""
     fig, ax = figure(height=4.6)
-    weight, grid = exact(eta), range(1, 17)
+    weight, grid = exact(step_size), range(1, 17)
     step = float(weight)
     for name, label in update_groups().items():
-        found = list(
-            takewhile(lambda steps: steps < MAX_SHOWN, (domino(h, name, eta) for h in grid))
+        counts = list(
+            takewhile(lambda steps: steps < MAX_SHOWN, (domino(h, name, step_size) for h in grid))
         )
-        states = range(1, len(found) + 1)
-        ax.plot(states, found, style_of(name).marker, color=style_of(name).colour, label=label)
+        states = range(1, len(counts) + 1)
+        ax.plot(states, counts, style_of(name).marker, color=style_of(name).colour, label=label)
     printed: dict[str, Any] = {
         "pg-sm": [pg_bound_printed(h) for h in grid],
         "di": [float(di_bound_printed(h, weight)) for h in grid],
@@ -65,14 +65,14 @@ def draw_counts(eta: str = "0.5") -> Figure:
 
 @cache
 def _times_and_probabilities(
-    states: int, update: Update, eta: str
+    states: int, update: Update, step_size: str
 ) -> tuple[list[int | float], Any]:
-    times, probabilities = history(states, update, eta)
+    times, probabilities = history(states, update, step_size)
     return times, np.array(probabilities).T
 
 
-def _draw_history(ax: Any, states: int, update: str, eta: str) -> Any:
-    times, probabilities = _times_and_probabilities(states, as_update(update), eta)
+def _draw_history(ax: Any, states: int, update: str, step_size: str) -> Any:
+    times, probabilities = _times_and_probabilities(states, as_update(update), step_size)
     last = probabilities.shape[1] - 1
     extent = (-0.5, last + 0.5, states + 0.5, 0.5)
     image = ax.imshow(
@@ -98,13 +98,13 @@ def _draw_history(ax: Any, states: int, update: str, eta: str) -> Any:
 
 
 @styled
-def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
+def draw_boards(states: int = 6, step_size: str = "0.5") -> Figure:
     """Draw pi_t(a_2) at every state over time in one panel per update, and mark the flips."""
     names = list(update_groups())
     rows = math.ceil(len(names) / 2)
     fig, axes = figure(rows, 2, height=2.7 * rows)
     for ax, name in zip(axes.flat, names, strict=False):
-        image = _draw_history(ax, states, name, eta)
+        image = _draw_history(ax, states, name, step_size)
     for ax in axes.flat[len(names) :]:
         ax.set_axis_off()
     for ax in axes[-1]:
@@ -114,9 +114,9 @@ def draw_boards(states: int = 6, eta: str = "0.5") -> Figure:
 
 
 @styled
-def draw_lines(states: int = 6, update: str = "pg-sm", eta: str = "0.5") -> Figure:
+def draw_lines(states: int = 6, update: str = "pg-sm", step_size: str = "0.5") -> Figure:
     """Draw one curve of pi_t(a_2) over time per state."""
-    _, probabilities = _times_and_probabilities(states, update, eta)
+    _, probabilities = _times_and_probabilities(states, update, step_size)
     fig, ax = figure(height=3.6)
     for k, values in enumerate(probabilities, start=1):
         shade = 0.6 + 0.4 * k / states

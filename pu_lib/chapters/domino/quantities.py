@@ -127,7 +127,7 @@ def ce_bound(m: int, w: Any) -> Any:
 def domino(
     states: int,
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     p: Number = 2,
     factor: str = "keep",
     max_steps: int = MAX_STEPS,
@@ -135,15 +135,15 @@ def domino(
 ) -> int | float:
     """Return the number of steps to solve the domino setting, or infinity if it is never solved.
 
-    `eta` is the weight (step size times d) of every state. `p`, `factor` and `schedule` have the
-    same meaning as in `pu_lib.chapters.unlearning.quantities.count`. `OutOfReach` is raised if the
-    computation takes more than `max_steps` steps and no theorem gives the number.
+    `step_size` is the weight of every state, the step size times d. `p`, `factor` and `schedule`
+    have the same meaning as in `pu_lib.chapters.unlearning.quantities.count`. `OutOfReach` is
+    raised if the computation takes more than `max_steps` steps and no theorem gives the number.
     """
     states, max_steps = _require_counts(states, max_steps)
-    problem = parse_problem(update, eta, schedule, p, factor)
+    problem = parse_problem(update, step_size, schedule, p, factor)
     constant = problem.schedule == "constant"
     if constant and problem.kind is DirectProcess:
-        steps = direct_flip_time(states, problem.eta)
+        steps = direct_flip_time(states, problem.step_size)
         if steps > MAX_QUICK_STEPS:
             return steps
     if problem.step_hitting_zero() == 1:
@@ -153,7 +153,9 @@ def domino(
         problem.kind is not EscortProcess or (problem.p >= 2 and constant)
     )
     method = recursion if never_flips_back else simulate
-    return method(states, update, eta, p, factor=factor, schedule=schedule, max_steps=max_steps)[0]
+    return method(
+        states, update, step_size, p, factor=factor, schedule=schedule, max_steps=max_steps
+    )[0]
 
 
 def _require_counts(states: int, max_steps: int) -> tuple[int, int]:
@@ -163,7 +165,7 @@ def _require_counts(states: int, max_steps: int) -> tuple[int, int]:
 def recursion(
     states: int,
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     p: Number = 2,
     *,
     strict: bool = True,
@@ -176,7 +178,7 @@ def recursion(
     `start`, the initial probability of a_1 at every state.
     """
     states, max_steps = _require_counts(states, max_steps)
-    problem = parse_problem(update, eta, p=p, **options)
+    problem = parse_problem(update, step_size, p=p, **options)
     if problem.kind is EscortProcess and problem.start != HALF:
         raise ValueError(
             "start: a state of pg-es may flip back unless it starts at 1/2; use simulate."
@@ -212,18 +214,18 @@ def _recursion(states: int, problem: TwoActionProblem, strict: bool, max_steps: 
     return times[::-1]
 
 
-def linked_recursion(states: int, eta: Number, density: Callable[[arb], arb]) -> list[int]:
+def linked_recursion(states: int, step_size: Number, density: Callable[[arb], arb]) -> list[int]:
     """Return the flip times under the policy gradient of a policy with a positive density."""
     states, times = require_count("states", states, 1), [1]
     while len(times) < states:
-        times.append(times[-1] + linked_count(times[-1], eta, density, strict=True))
+        times.append(times[-1] + linked_count(times[-1], step_size, density, strict=True))
     return times[::-1]
 
 
 def simulate(
     states: int,
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     p: Number = 2,
     *,
     max_steps: int = MAX_STEPS,
@@ -234,7 +236,7 @@ def simulate(
     `options` are the same as in `recursion`.
     """
     states, max_steps = _require_counts(states, max_steps)
-    problem = parse_problem(update, eta, p=p, **options)
+    problem = parse_problem(update, step_size, p=p, **options)
     if problem.has_root_weights:
         raise ValueError("schedule: simulate takes rational weights for di only; use recursion.")
 
@@ -247,14 +249,14 @@ def simulate(
 
 
 def history(
-    states: int, update: str | Update = "pg-sm", eta: Number = 1
+    states: int, update: str | Update = "pg-sm", step_size: Number = 1
 ) -> tuple[FlipTimes, list[list[float]]]:
     """Return the flip times and the probabilities of a_2, one list of all states per time.
 
     `OutOfReach` is raised if there are more than `MAX_RECORDED` probabilities.
     """
     states = require_count("states", states, 1)
-    problem = parse_problem(update, eta)
+    problem = parse_problem(update, step_size)
     most = MAX_RECORDED // states - 1
     _require_feasible(states, problem, most, most)
     return certified(lambda: _simulate(states, problem, most, record=True))
@@ -313,7 +315,7 @@ def _require_feasible(
     elif states > max_steps:  # each state flips at least one step after the next one
         above = ""
         if problem.kind is CrossEntropyProcess and problem.has_float_weight:
-            above = f" and at most {ce_bound(states - 1, float(problem.eta)):.9g}"
+            above = f" and at most {ce_bound(states - 1, float(problem.step_size)):.9g}"
         raise OutOfReach(
             f"{name} takes at least {states}{above} steps to solve {states} states; at most "
             f"{max_steps} are simulated"
@@ -339,6 +341,12 @@ def direct_flip_time(states: int, weight: Fraction) -> int:
 # Lemma 13, and the domino setting as a decision process
 
 
+def rest_term(log_n: float, w: float) -> float:
+    r"""Return :math:`\kappa(n)` of the proof of Lemma 13, which depends on :math:`\log n > 1`."""
+    sums = 3 * math.log(2) + 4 * w - math.log(w) + 1 + math.log(log_n)
+    return sums / (log_n - 1)
+
+
 def largest_sequence(n: int, w: float) -> list[float]:
     """Return X_0, ..., X_n if the recursion of Lemma 13 is an equality."""
     values = [1.0]
@@ -360,14 +368,14 @@ def amplitude(states: int, start: Fraction = HALF) -> Fraction:
 
 
 def chain_flips(
-    states: int, update: str | Update, eta: float, max_steps: int = 10_000
+    states: int, update: str | Update, step_size: float, max_steps: int = 10_000
 ) -> list[int]:
     """Return the step after which each state of the chain (equation 2) always prefers walking."""
     process, chosen = chain(states + 1), as_update(update)
     theta = np.asarray(chosen.initial(states + 1, 2), dtype=np.float64)
     times = np.zeros(states, dtype=np.int64)
     for step in range(1, max_steps + 1):
-        theta = chosen.step(theta, process.evaluate(chosen.policy(theta)).q, eta)
+        theta = chosen.step(theta, process.evaluate(chosen.policy(theta)).q, step_size)
         walks = chosen.policy(theta)[:-1, 1] > 0.5
         times = np.where(walks, np.where(times > 0, times, step), 0)
         if walks.all():

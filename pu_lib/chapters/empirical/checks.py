@@ -65,7 +65,7 @@ from pu_lib.experiments.curves import (
 )
 from pu_lib.experiments.policies import bounced_share, greedy_share
 from pu_lib.experiments.results import (
-    FIXED_RATES,
+    FIXED_STEP_SIZES,
     PANELS,
     TIED,
     Curves,
@@ -98,7 +98,7 @@ HIGH_RATE = 3.0
 """Rates above this are high, as in `pu_lib.experiments.rounding`."""
 
 RATE_PANELS = (*RANDOM_MDPS, *CHAINS, "cliff")
-"""The panels of the paper with the learning rate on the horizontal axis."""
+"""The panels of the paper with the step size on the horizontal axis."""
 
 
 # The introduction
@@ -135,19 +135,19 @@ def as_efficient_as_di(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence(
     "sec:intro/ce-converges",
-    wrong={"on chains under LowOffPol and HiOffPol alone (there it does)": {"panels": CHAINS[1:]}},
+    wrong={"in 99 % of the runs": {"most": 0.01}} | scaled_times("update", "ce", 1e4),
 )
-def ce_converges(table: Runs = None, panels: Sequence[str] = RATE_PANELS) -> Iterator[Inequality]:
-    """CE passes the threshold in every run at its best rate, in each rate panel of the paper.
+def ce_converges(table: Runs = None, most: float = 0.05) -> Iterator[Inequality]:
+    """CE loses fewer than one run in twenty at its best rate, in each rate panel of the paper.
 
     The chains and the cliff are evaluated with both values of beta.
     """
-    for panel in panels:
+    for panel in RATE_PANELS:
         for (name,) in with_both_betas(table, panel):
             curves = results_of(table).curves(name)
-            lost = best_of(curves.point("censored")[np.newaxis], "ce")
+            lost = best_of(curves.estimates("censored"), "ce")
             words = f"{PANELS[name].words}: CE's smallest censored share"
-            yield Inequality(words, lost, "<", 0.5 / curves.n_runs, ratio=False)
+            yield _censored(words, lost, "<", most, curves)
 
 
 def _largest_deviation(factors: Sequence[Inequality]) -> str:
@@ -196,7 +196,7 @@ def pg_unchanged(compare: Recorder, table: Runs = None) -> Status:
     wrong={"or wider than the narrowest by no more than a decade": {"limit": -1.0}},
 )
 def es_bandwidth(compare: Recorder, table: Runs = None, limit: float = 0.0) -> Status:
-    """PG-ES has a narrower range of learning rates than any other update, in every scheme.
+    """PG-ES has a narrower range of step sizes than any other update, in every scheme.
 
     The status if a range ends at a factor 2 or 5 of the best time, and not at 3, is reported, but
     does not count.
@@ -418,11 +418,11 @@ def unstable_critic(compare: Recorder, table: Runs = None, limit: float = 1.0) -
 
 def _leads_over_pg_sm(critic: str, table: Runs) -> dict[str, Floats]:
     """Return bounds on the gain of CE and MCE by another critic, over the gain of PG-SM."""
-    found = critic_gains(("pg-sm", *CROSS_ENTROPY), critic, table)
+    gains = critic_gains(("pg-sm", *CROSS_ENTROPY), critic, table)
     return {
         # the lower bound over the upper one, and the upper over the lower one
         f"{label_of(u)}, {statistic}: gain over that of PG-SM": gain[u] / gain["pg-sm"][::-1]
-        for statistic, gain in found.items()
+        for statistic, gain in gains.items()
         for u in CROSS_ENTROPY
     }
 
@@ -533,14 +533,14 @@ def di_dilemma(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence("sec:chainexp/best-rates", wrong=POLICY_GRADIENTS_SWAPPED)
 def best_rates(table: Runs = None) -> Iterator[Inequality]:
-    """The fixed rates of the paper are best: each time is within a factor 1.5 of the best time.
+    """The paper's fixed step sizes are best: each time is within a factor 1.5 of the best time.
 
     The chains have 7 states under LowOffPol and 10 states under HiOffPol.
     """
     for t in estimates(table, *CHAINS[1:], label=SCHEME_AND_BETA):
-        for u, rate in FIXED_RATES.items():
-            loss = t.at(u, rate) / t.best(u)
-            yield t.below(f"{label_of(u)} at η = {rate:g} over its best", loss, 1.5)
+        for u, step_size in FIXED_STEP_SIZES.items():
+            loss = t.at(u, step_size) / t.best(u)
+            yield t.below(f"{label_of(u)} at η = {step_size:g} over its best", loss, 1.5)
 
 
 @sentence(
@@ -692,16 +692,14 @@ def duplicates_mce(compare: Recorder, table: Runs = None) -> Status:
 
 @sentence(
     "sec:chainexp/duplicates-conjecture",
-    wrong=scaled_times("update", "ce", 1e4) | scaled_times("update", "mce", 1e4),
+    wrong=scaled_times("update", "mce", 1e4),
 )
 def duplicates_converge(table: Runs = None) -> Iterator[Inequality]:
-    """With several optimal actions all runs of CE and MCE at the paper's rates pass."""
+    """With several optimal actions all runs of MCE at the paper's rates pass."""
     curves = results_of(table).curves("duplicates")
-    shares = curves.point("censored")[:, curves.axis > 2]
-    for u in CROSS_ENTROPY:
-        largest = np.array([shares[PAPER.index(u)].max()])
-        name = f"{label_of(u)}: largest censored share"
-        yield Inequality(name, largest, "<", 0.5 / curves.n_runs, ratio=False)
+    largest = curves.point("censored")[PAPER.index("mce"), curves.axis > 2].max(keepdims=True)
+    name = "MCE: largest censored share"
+    yield Inequality(name, largest, "<", 0.5 / curves.n_runs, ratio=False)
 
 
 # Section 4.3: the cliff
@@ -781,9 +779,9 @@ def pg_es_gap(table: Runs = None, chain: str = "chain/HiOffPol") -> Iterator[Ine
     states; `pg_es_cause` uses a chain of 7 states, the length of the cliff, which shows the effect
     of the third action alone.
     """
-    for both in estimates_together(table, "cliff", chain):
-        gaps = [t.best("pg-es") / t.fastest(DI_CE_MCE) for t in both]
-        where = f"β={both[0].panel.beta}, {both[0].statistic}"
+    for pair in estimates_together(table, "cliff", chain):
+        gaps = [t.best("pg-es") / t.fastest(DI_CE_MCE) for t in pair]
+        where = f"β={pair[0].panel.beta}, {pair[0].statistic}"
         name = f"{where}: factor on the cliff against the chain of {PANELS[chain].n_states} states"
         yield Inequality(name, factor_apart(*gaps), "<", 1.5)
 
@@ -942,8 +940,8 @@ def both_rules(check: Check) -> dict[str, str]:
     ties drawn at random; the key "runs" has this number.
     """
     n, tables = _by_rule()
-    found = {rule: str(run_with(check, table=runs).status) for rule, runs in tables.items()}
-    return found | {"runs": str(n)}
+    statuses = {rule: str(run_with(check, table=runs).status) for rule, runs in tables.items()}
+    return statuses | {"runs": str(n)}
 
 
 @cache
@@ -951,5 +949,5 @@ def _by_rule() -> tuple[int, dict[str, Results]]:
     """Return the number of runs with ties drawn, and a table with this number of runs per rule."""
     table, drawn = results_of(None).table, random_tie_runs()
     tied = table[table["experiment"] == TIED]
-    n = int(tied.groupby(["scheme", "update", "eta"], observed=True)["run"].count().min())
+    n = int(tied.groupby(["scheme", "update", "step_size"], observed=True)["run"].count().min())
     return n, {rule: Results(t[t["run"] < n]) for rule, t in (("first", table), ("drawn", drawn))}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _AXES = {
-    "eta": r"learning rate $\eta$",
+    "step_size": r"step size $\eta$",
     "n_states": r"states $|\mathcal{S}|$",
     "n_actions": r"actions $|\mathcal{A}|$",
 }
@@ -89,7 +89,7 @@ def draw_panels(
                 runs += f"\n{who}: {more.runs_in_words}"
         ax.set(xlabel=_AXES[panel.axis])
         ax.text(0.03, 1.02, f"{panel.words}\n{runs}", transform=ax.transAxes, fontsize=8.5)
-        if panel.axis == "eta":
+        if panel.axis == "step_size":
             ax.set_xscale("log")
     axes[0, 0].set_ylabel(_vertical(statistic))
     if statistic != "censored":
@@ -198,7 +198,7 @@ def draw_best(names: Sequence[str], results: Results | None = None) -> BookFigur
 
 
 def ranks(name: str, results: Results | None = None) -> dict[str, list[str]]:
-    """Return the labels of the updates from the fastest to the slowest at their best rates.
+    """Return the labels of the updates from the fastest to the slowest at their best step sizes.
 
     The keys are the statistics.
     """
@@ -233,11 +233,11 @@ def disagreements(names: Sequence[str], results: Results | None = None) -> Html:
             )
         )
     head = ("panel", "by median", "by restricted mean", "orders", "smallest share censored")
-    return _table(head, rows, "Order of the updates at their best rates, fastest first.")
+    return _table(head, rows, "Order of the updates at their best step sizes, fastest first.")
 
 
 def greedy_limit(names: Sequence[str], results: Results | None = None) -> Html:
-    """Return an HTML table of the updates at their best rates beside the limit of large rates.
+    """Return an HTML table of the updates at their best step sizes beside the limit of large ones.
 
     A cell has the median and the restricted mean, each at its best rate. The last column is the
     best of DI, CE and MCE at the rate 10^9.
@@ -249,8 +249,8 @@ def greedy_limit(names: Sequence[str], results: Results | None = None) -> Html:
         curves = _results(results).curves(name)
         limit = _results(results).of(replace(panel, experiment=experiment))
         cells = [
-            [found.point(statistic).min(axis=1) for statistic in ("median", "mean")]
-            for found in (curves, limit)
+            [part.point(statistic).min(axis=1) for statistic in ("median", "mean")]
+            for part in (curves, limit)
         ]
         times = np.column_stack([cells[0], np.min(cells[1], axis=1)])
         rows.append([panel.words, *(f"{a:,.0f} ({b:,.0f})" for a, b in times.T)])
@@ -300,7 +300,7 @@ def draw_sarsa(results: Results | None = None, statistic: str = "mean") -> BookF
                 color=style_of(update).colour, marker=style_of(update).marker, capsize=3,
             )  # fmt: skip
         ax.axvline(4e3, color=GREY, linewidth=0.8, linestyle=":")
-        ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"])
+        ax.set(xscale="log", yscale="log", xlabel=_AXES["step_size"])
         ax.set_xticks([1e-3, 1.0, 1e3, 2e4], ["$10^{-3}$", "1", "$10^3$", "$10^9$"])
         ax.minorticks_off()
         ax.text(0.03, 1.02, panel.words, transform=ax.transAxes, fontsize=8.5)
@@ -341,16 +341,18 @@ def draw_bounce(runs: int = 4, steps: int = 2000, results: Results | None = None
     from pu_lib.experiments.policies import bounced_share
 
     curves = _results(results).curves("random-mdp/NoExplo")
-    rates = 10.0 ** np.arange(-3, 4)
+    step_sizes = 10.0 ** np.arange(-3, 4)
     fig, ax = figure(height=3.2, width=6.4)
     row = curves.updates.index("pg-es")
     ax.plot(curves.axis, curves.point("median")[row], **line("pg-es"))
     low, high = curves.interval("median")[:, row]
     band(ax, curves.axis, low, high, style_of("pg-es").colour)
-    ax.set(xscale="log", yscale="log", xlabel=_AXES["eta"], ylabel="steps to threshold (median)")
+    ax.set(
+        xscale="log", yscale="log", xlabel=_AXES["step_size"], ylabel="steps to threshold (median)"
+    )
     other = ax.twinx()
-    share = [bounced_share(float(eta), runs, steps) for eta in rates]
-    other.plot(rates, share, color=INK, marker=".", linestyle=":")
+    share = [bounced_share(float(size), runs, steps) for size in step_sizes]
+    other.plot(step_sizes, share, color=INK, marker=".", linestyle=":")
     other.set(
         ylabel=f"share below zero after {format_number(steps)} steps",
         ylim=(0.0, 1.4 * max(share) + 0.01),
@@ -367,12 +369,12 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
     below 1. The bar ends at the inverse of the effect if the geometric mean of the ratios is below
     1.
     """
-    found = details.effects(table)
+    effects = details.effects(table)
     ranked = details.ranking(table)
     fig, ax = figure(height=0.33 * len(ranked) + 1.1, width=7.2)
     marks = {"random-mdp": "o", "chain": "s", "cliff": "^"}
     for row, words in enumerate(ranked["detail"]):
-        part = found[found["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
+        part = effects[effects["detail"].map(lambda d: details.WORDS.get(d, d)) == words]
         for domain, marker in marks.items():
             for update in PAPER:
                 dots = part[(part["domain"] == domain) & (part["update"] == update)]
@@ -405,7 +407,7 @@ def draw_details(table: pd.DataFrame | None = None) -> BookFigure:
 @styled
 def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
     """Draw the predecessor's curve and our curve for four schedules, and the z-score per point."""
-    found = published.comparison(table)
+    comparison = published.comparison(table)
     fig, (ax, scores) = figure(2, 1, height=5.4, sharex=True, height_ratios=[3, 1])
     names = {
         "J&H eps=100/t o=0.5": r"$\epsilon_t=100/t$, $o_t=1/2$",
@@ -414,19 +416,19 @@ def draw_published(table: pd.DataFrame | None = None) -> BookFigure:
         "J&H eps=10/sqrt(t) o=10/sqrt(t)": r"$\epsilon_t=10/\sqrt{t}$, $o_t=10/\sqrt{t}$",
     }
     for colour, (schedule, words) in zip(PALETTE, names.items(), strict=False):
-        part = found[found["schedule"] == schedule].sort_values("eta")
-        ax.plot(part["eta"], part["ours"], color=colour, label=words)
+        part = comparison[comparison["schedule"] == schedule].sort_values("step_size")
+        ax.plot(part["step_size"], part["ours"], color=colour, label=words)
         ax.fill_between(
-            part["eta"], part["low"], part["high"], color=colour, alpha=0.2, linewidth=0
+            part["step_size"], part["low"], part["high"], color=colour, alpha=0.2, linewidth=0
         )
-        ax.plot(part["eta"], part["theirs"], "o", color=colour, markerfacecolor="white")
-        scores.plot(part["eta"], part["z"], "o", color=colour, markersize=3.5)
+        ax.plot(part["step_size"], part["theirs"], "o", color=colour, markerfacecolor="white")
+        scores.plot(part["step_size"], part["z"], "o", color=colour, markersize=3.5)
     ax.plot([], [], "o", color=INK, markerfacecolor="white", label="published points")
     ax.set(xscale="log", yscale="log", ylabel="trajectories to threshold (mean)")
     fig.legend(loc="outside lower center", ncols=3, fontsize=8.5)
     for level in (-2.0, 2.0):
         scores.axhline(level, color=GREY, linewidth=0.8, linestyle=":")
-    scores.set(xlabel=_AXES["eta"], ylabel="$z$")
+    scores.set(xlabel=_AXES["step_size"], ylabel="$z$")
     return fig
 
 
@@ -553,14 +555,14 @@ def speeds(measured: Speeds | None = None) -> Html:
     the compiled loop over plain Python.
     """
     measured = recorded() if measured is None else measured
-    told = {(timing.update, timing.domain): timing for timing in measured.timings}
-    updates, domains = (list(dict.fromkeys(names)) for names in zip(*told, strict=True))
+    timings = {(timing.update, timing.domain): timing for timing in measured.timings}
+    updates, domains = (list(dict.fromkeys(names)) for names in zip(*timings, strict=True))
     rows = [
         (
             label_of(update),
             *(
                 f"{t.compiled:.0f} ({t.alone:.0f}, {t.c:.0f}), {t.plain / t.compiled:.0f}"
-                for t in (told[update, domain] for domain in domains)
+                for t in (timings[update, domain] for domain in domains)
             ),
         )
         for update in updates

@@ -17,14 +17,14 @@ _SMALLEST = float(np.log10(5e-324))
 
 @styled
 def draw_lost_run(
-    panel: str = "chain/HiOffPol", eta: float = 100.0, run: int = 0, points: int = 40
+    panel: str = "chain/HiOffPol", step_size: float = 100.0, run: int = 0, points: int = 40
 ) -> BookFigure:
     """Draw the smallest parameter of each state along a run, in plain floats and with exponents.
 
-    The function performs the run, with the setting of a panel that shows learning rates. A line
+    The function performs the run, with the setting of a panel that shows step sizes. A line
     ends if the parameter is rounded to 0.
     """
-    steps, floats, scaled = smallest_along(panel, eta, run, points)
+    steps, floats, scaled = smallest_along(panel, step_size, run, points)
     fig, axes = figure(1, 2, height=3.0, width=7.2, sharey=True)
     for ax, rows, words in zip(
         axes, (floats, scaled), ("in plain floats", "with exponents"), strict=True
@@ -69,6 +69,6 @@ def draw_lost_shares(
     for ax in axes[:, 0]:
         ax.set_ylabel("never pass")
     for ax in axes.flat[max(0, len(panels) - 2) : len(panels)]:
-        ax.set_xlabel(r"learning rate $\eta$")
+        ax.set_xlabel(r"step size $\eta$")
     legend_below(fig, axes[0, 0], 2)
     return fig

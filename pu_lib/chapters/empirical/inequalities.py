@@ -27,8 +27,8 @@ with both values of beta in the paper, if the table has both.
 
 Words and numbers
 -----------------
-*Best* is the smallest value of a curve over the learning rates. The *range* of an update is the set
-of rates at which its curve is within a factor 3 of its best value. The width of the range is
+*Best* is the smallest value of a curve over the step sizes. The *range* of an update is the set
+of step sizes at which its curve is within a factor 3 of its best value. The width of the range is
 measured in decades, with linear interpolation on logarithmic axes; the range does not extend beyond
 the grid. *Similar* is within a factor 2, *a bit* or *slightly* is a factor between 1 and 2, *much*
 is more than a factor 2, and *very* is more than a factor 5.
@@ -178,8 +178,8 @@ class Inequality:
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Return the ends of the interval, or the number twice if there are no resamples."""
-        found = [interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds]
-        low, high = float(found[0][0]), float(found[-1][1])
+        intervals = [interval(x[1:] if len(x) > 1 else x, level) for x in self._bounds]
+        low, high = float(intervals[0][0]), float(intervals[-1][1])
         if self.n_runs and low == high:
             width = clopper_pearson_upper(self.n_runs, level)
             return max(low - width, self.smallest), min(high + width, 1.0)
@@ -295,13 +295,13 @@ class Estimates:
         """Return the largest of the best values of several updates."""
         return np.asarray(best_of_each(self.values, updates).max(axis=0))
 
-    def at(self, update: str, rate: float) -> Floats:
-        """Return the value of an update at a learning rate."""
-        return value_at(self.values, self.curves, update, rate)
+    def at(self, update: str, step_size: float) -> Floats:
+        """Return the value of an update at a step size."""
+        return value_at(self.values, self.curves, update, step_size)
 
-    def over_best(self, update: str, rate: float) -> Floats:
-        """Return bounds on the value of an update at a learning rate, divided by its best value."""
-        return ratio_bounds(self.at(update, rate), self.best(update), self.curves.cap)
+    def over_best(self, update: str, step_size: float) -> Floats:
+        """Return bounds on the value of an update at a step size, divided by its best value."""
+        return ratio_bounds(self.at(update, step_size), self.best(update), self.curves.cap)
 
     def above(
         self, name: str, values: Floats, limit: float = 1.0, ratio: bool = True
@@ -321,9 +321,11 @@ def estimates(table: Runs, *panels: str, label: str = "") -> Iterator[Estimates]
     scheme if the panel has no beta.
     """
     for panel in panels:
-        for (found,) in estimates_together(table, panel):
-            words = label or ("{scheme}" if found.panel.beta is None else "β={beta}")
-            yield replace(found, where=f"{words.format(**vars(found.panel))}, {found.statistic}")
+        for (estimate,) in estimates_together(table, panel):
+            words = label or ("{scheme}" if estimate.panel.beta is None else "β={beta}")
+            yield replace(
+                estimate, where=f"{words.format(**vars(estimate.panel))}, {estimate.statistic}"
+            )
 
 
 def estimates_together(table: Runs, *panels: str) -> Iterator[list[Estimates]]:
@@ -405,22 +407,22 @@ def decide(compare: Recorder, inequalities: Sequence[Inequality], **figures: Any
 
 def status_of(inequalities: Sequence[Inequality], level: float = LEVEL) -> Status:
     """Return the status that follows from intervals with the given confidence level."""
-    found = {each.holds(level) for each in inequalities}
-    if found == {True}:
+    outcomes = {each.holds(level) for each in inequalities}
+    if outcomes == {True}:
         return Status.REPRODUCED
-    if False not in found and all(each.met for each in inequalities):
+    if False not in outcomes and all(each.met for each in inequalities):
         return Status.UNDECIDED
-    if found == {None}:
+    if outcomes == {None}:
         return Status.OPEN
-    return Status.PARTLY if True in found else Status.NOT_REPRODUCED
+    return Status.PARTLY if True in outcomes else Status.NOT_REPRODUCED
 
 
 def _other_statuses(inequalities: Sequence[Inequality]) -> dict[str, str]:
     """Return the status for narrower and wider intervals if it differs from the status at 95 %."""
-    found = {level: status_of(inequalities, level) for level in (0.90, 0.99)}
+    statuses = {level: status_of(inequalities, level) for level in (0.90, 0.99)}
     return {
         f"status with intervals of {100 * level:.0f} %": str(status)
-        for level, status in found.items()
+        for level, status in statuses.items()
         if status != status_of(inequalities)
     }
 

@@ -91,7 +91,7 @@ def evolve(
     `stages` has the form of `STAGES`.
     """
     rng, box = np.random.default_rng(seed), np.array(bounds(states, start))
-    population, found = None, []
+    population, best = None, []
     for steps, multiple, generations in stages:
         size = multiple * len(box)
         spread = box[:, 0] + np.ptp(box, axis=1) * rng.random((size, len(box)))
@@ -109,7 +109,7 @@ def evolve(
             rng=rng,
         )
         population = result.population[np.argsort(result.population_energies)]
-        found.append(
+        best.append(
             {
                 "steps": steps,
                 "runs": int(size * (generations + 1)),
@@ -117,7 +117,7 @@ def evolve(
                 "point": result.x.tolist(),
             }
         )
-    return found
+    return best
 
 
 def load() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pu_lib.updates import UPDATES, style_of
 
 
 @styled
-def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
+def draw_learning(n_steps: int = 300, step_size: float = 1.0) -> BookFigure:
     """Draw the gap of each update and of NeuRD on the contexts, for linear and neural scores."""
     task = contexts()
     fig, axes = figure(2, 1, height=5.8)
@@ -27,10 +27,10 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
             continue
         offset = float(update.parametrization == "escort")  # escort scores must not start at zero
         for ax, model in zip(axes, task.models(offset), strict=True):
-            run = learn(update, task, model, n_steps, eta)
+            run = learn(update, task, model, n_steps, step_size)
             ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, **line(name))
     for ax, model in zip(axes, task.models(), strict=True):
-        run = learn(NEURD, task, model, n_steps, eta)
+        run = learn(NEURD, task, model, n_steps, step_size)
         ax.plot(np.arange(1, n_steps + 2), 1 - run.performance, color=GREY, label="NeuRD")
         ax.set(xscale="log", yscale="log", ylabel=f"gap, {model.name} policy")
     axes[-1].set_xlabel("update (counted from 1)")
@@ -39,13 +39,13 @@ def draw_learning(n_steps: int = 300, eta: float = 1.0) -> BookFigure:
 
 
 @styled
-def draw_crossings(eta: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookFigure:
+def draw_crossings(step_size: float = 0.1, n_steps: int = 300, seed: int = 9) -> BookFigure:
     """Draw the performance of PG-SM and PG-ES with a network, and PG-ES scores that cross zero."""
     task = contexts()
     fig, (top, bottom) = figure(2, 1, height=3.8, sharex=True)
     for name in ("pg-sm", "pg-es"):
         model = neural(task.features, 3, float(name == "pg-es"), seed=seed)
-        run = learn(name, task, model, n_steps, eta)
+        run = learn(name, task, model, n_steps, step_size)
         top.plot(run.performance, **line(name))
         if name == "pg-es":
             bottom.vlines(np.arange(1, n_steps + 1), 0, run.crossings, color=style_of(name).colour)

@@ -73,7 +73,10 @@ class FittedRun:
 
 
 def next_bound(gap: float, eta: float, error: float, discount: float) -> float:
-    r"""Return the bound :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)` on the next gap."""
+    r"""Return the bound :math:`\gamma g+1/\eta+\varepsilon/(1-\gamma)` on the next gap.
+
+    Here :math:`\eta` is the step size.
+    """
     return discount * gap + 1.0 / eta + error / (1.0 - discount)
 
 
@@ -84,7 +87,7 @@ def geometric_weights(first: float, growth: float, n_steps: int) -> Floats:
 
 def fitted_run(
     task: Task,
-    etas: Iterable[float],
+    step_sizes: Iterable[float],
     place: Place = "before",
     features: Floats | None = None,
     reversed_steps: int = 0,
@@ -102,14 +105,14 @@ def fitted_run(
     evaluation = mdp.evaluate(pi)
     gap = _gap(task, evaluation)
     run: list[tuple[float, float, float, float]] = [(0.0, gap, 0.0, gap)]
-    for t, eta in enumerate(etas):
-        wanted = pi + eta * (-evaluation.q if t < reversed_steps else evaluation.q)
+    for t, step_size in enumerate(step_sizes):
+        wanted = pi + step_size * (-evaluation.q if t < reversed_steps else evaluation.q)
         scores = fit @ (wanted if place == "before" else project_simplex(wanted))
-        error = _largest_range((scores - wanted)[live] / eta)
+        error = _largest_range((scores - wanted)[live] / step_size)
         pi = project_simplex(scores)
         evaluation = mdp.evaluate(pi)
         gap = _gap(task, evaluation)
-        bound = next_bound(run[-1][3], eta, error, mdp.discount)
+        bound = next_bound(run[-1][3], step_size, error, mdp.discount)
         performance = mdp._normalised(evaluation.performance)
         run.append((performance, gap, error, gap if t < reversed_steps else bound))
     performances, gaps, errors, bounds = np.array(run).T

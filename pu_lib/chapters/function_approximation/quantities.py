@@ -103,7 +103,7 @@ __all__ = [
 
 DAMPING = 1e-3
 """The damping of the compatible fit for networks, whose features are nearly dependent. On the
-contexts any value from 1e-6 to 1e-2 leads to a performance above 0.999 with learning rate 1."""
+contexts any value from 1e-6 to 1e-2 leads to a performance above 0.999 with step size 1."""
 
 
 @dataclass(frozen=True)
@@ -313,14 +313,14 @@ def learn(
     task: Task,
     scores: ScoreModel,
     n_steps: int = 300,
-    eta: float = 1.0,
+    step_size: float = 1.0,
     reversed_steps: int = 0,
 ) -> Learning:
     """Run an update through a model of the scores, with exact values at every step.
 
-    The chain rule is applied to the tabular step with weight eta / n_states at every nonterminal
-    state. The step of `npg` is eta times its `compatible_direction`, in which all nonterminal
-    states have the same weight. The first `reversed_steps` steps use -q.
+    The chain rule is applied to the tabular step with weight step_size / n_states at every
+    nonterminal state. The step of `npg` is `step_size` times its `compatible_direction`, in
+    which all nonterminal states have the same weight. The first `reversed_steps` steps use -q.
     """
     update = as_update(update)
     if update.parametrization == "direct":
@@ -329,7 +329,7 @@ def learn(
         )
     theta, mdp = scores.initial.copy(), task.mdp
     live = ~mdp.terminal
-    weight = eta / mdp.n_states * live[:, np.newaxis]
+    weight = step_size / mdp.n_states * live[:, np.newaxis]
     performance: list[float] = []
     crossings: list[int] = []
     before = None
@@ -345,7 +345,7 @@ def learn(
             if isinstance(update, NaturalPolicyGradient):
                 features = scores.jacobian(theta)[live]
                 fit = compatible_direction(features, pi[live], q[live], scores.damping)
-                theta = theta + eta * fit
+                theta = theta + step_size * fit
             else:
                 theta = theta + vjp(weight * (update.step(f, q, 1.0) - f))
     return Learning(np.array(performance), np.array(crossings))
@@ -422,7 +422,7 @@ NEURD = NeuralReplicator()
 def fitted_direct(
     task: Task,
     n_steps: int = 100,
-    eta: float = 0.5,
+    step_size: float = 0.5,
     features: Floats | None = None,
     reversed_steps: int = 0,
 ) -> Learning:
@@ -442,7 +442,7 @@ def fitted_direct(
         performance.append(mdp._normalised(now.performance))
         if t < n_steps:
             q = -now.q if t < reversed_steps else now.q
-            target = as_update("di").step(pi, q, eta)
+            target = as_update("di").step(pi, q, step_size)
             scores = inputs @ np.linalg.lstsq(inputs[live], target[live], rcond=None)[0]
     return Learning(np.array(performance), np.zeros(n_steps, dtype=int))
 
@@ -507,10 +507,10 @@ def best_linear(task: Task, escort: bool = True, restarts: int = 20, seed: int =
 
     rng = np.random.default_rng(seed)
     starts = rng.normal(size=(restarts, model.initial.size))
-    found = [minimize(value_and_grad(loss), start, jac=True).fun for start in starts]
+    losses = [minimize(value_and_grad(loss), start, jac=True).fun for start in starts]
     uniform = mdp.performance(np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions))
     optimum = float(mdp.initial @ mdp.optimal().v)
-    return (-float(min(found)) - uniform) / (optimum - uniform)
+    return (-float(min(losses)) - uniform) / (optimum - uniform)
 
 
 # Sparsemax and the direct parametrization
@@ -555,7 +555,7 @@ def exact_step(update: str | Update, z: Rationals, q: Rationals, weight: Any) ->
     return moved
 
 
-def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Floats]:
+def reversal_paths(n: ArrayLike, step_size: float, total: int = 60) -> dict[str, Floats]:
     """Return the probability of action 1 over time if the better action changes after n steps.
 
     The keys are the names of the updates sparsemax, `di` and `mce`. Each array has the shape of n
@@ -566,5 +566,5 @@ def reversal_paths(n: ArrayLike, eta: float, total: int = 60) -> dict[str, Float
     paths = {}
     for update in (SPARSEMAX, as_update("di"), as_update("mce")):
         start = update.parameters(np.full(q.shape[1:], 0.5))
-        paths[update.name] = update.policy(follow(update, q, eta, total, start))[..., 0]
+        paths[update.name] = update.policy(follow(update, q, step_size, total, start))[..., 0]
     return paths

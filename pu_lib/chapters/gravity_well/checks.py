@@ -272,6 +272,43 @@ lemma_10_holds = check(
     wrong={"clipping and scaling instead of projecting": {"project": gravity.clip_and_renormalise}},
 )(the_largest_move_gains_most)
 
+
+@check(
+    "lem:direct_update/range",
+    wrong={
+        "for moves of either sign": {"reduced": False},
+        "at most the mean move": {"upper": np.mean},
+    },
+)
+def removed_mass_is_in_its_range(
+    compare: Recorder,
+    reduced: bool = True,
+    upper: Callable[..., Any] = np.max,
+    n_samples: int = 4_000,
+) -> None:
+    """The mass that the projection removes from a coordinate is between 0 and the largest move.
+
+    The moves are reduced as in the proof: the smallest one is 0.
+    """
+    rng, unit = np.random.default_rng(11), 60
+    for n_actions in (2, 3, 4, 6, 9):
+        theta = _compositions(rng, n_samples, n_actions, unit)
+        delta = _any_moves(rng, n_samples, n_actions)
+        if reduced:
+            delta = delta - delta.min(axis=1, keepdims=True)
+        moved, scale = gravity.project_integers(theta + delta, unit)
+        removed = (scale * (theta + delta) - moved)[np.arange(n_samples), moved.argmax(axis=1)]
+        room = scale[:, 0] * upper(delta, axis=1) - removed
+        for words, slack in (("removed mass", removed), ("largest move less that", room)):
+            row = int(np.argmin(slack / scale[:, 0]))
+            compare.at_least(
+                words, float(slack[row]) / (int(scale[row, 0]) * unit), 0, limit="0",
+                at={"theta": _as_fractions(theta[row], unit),
+                    "moves": _as_fractions(delta[row], unit)},
+                note={"points": n_samples},
+            )  # fmt: skip
+
+
 direct_favours_the_best_action = check(
     "thm:gravitywell/di",
     arguments={"draw": _weighted_values},

@@ -55,8 +55,8 @@ def corner_bound(pi: ArrayLike, q: ArrayLike) -> Floats:
     """
     policies, values = np.asarray(pi, dtype=np.float64), np.asarray(q, dtype=np.float64)
     greedy = np.arange(values.shape[-1]) == np.argmax(values, axis=-1)[..., np.newaxis]
-    own = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
-    return np.where(greedy, np.inf, (1.0 + policies - own) / 2.0)
+    best = np.sum(np.where(greedy, policies, 0.0), axis=-1, keepdims=True)
+    return np.where(greedy, np.inf, (1.0 + policies - best) / 2.0)
 
 
 def escape_steps(
@@ -75,10 +75,10 @@ def escape_steps(
     steps, done, chunk = np.full(theta.shape[:-1], np.inf), 0, min(64, cap)
     while True:
         path = follow(chosen, values, weight, chunk, theta)
-        own = np.take_along_axis(
+        best = np.take_along_axis(
             chosen.policy(path), np.broadcast_to(greedy, path[..., :1].shape), -1
         )
-        out = own[..., 0] >= 0.5
+        out = best[..., 0] >= 0.5
         first = done + np.argmax(out, axis=0)
         steps = np.where(np.isinf(steps) & out.any(axis=0), first, steps)
         theta, done = path[-1], done + chunk
@@ -98,9 +98,9 @@ def greedy_path(
         path = follow(chosen, q, weight, min(chunk, n_steps), theta)[1:]
         pieces.append(chosen.policy(path)[:, best])
         theta, n_steps, chunk = path[-1], n_steps - len(path), 2 * chunk
-    own = np.concatenate(pieces)
-    there = np.flatnonzero(own >= 0.99)
-    return np.asarray(own[: there[0] + 1] if len(there) else own)
+    probabilities = np.concatenate(pieces)
+    there = np.flatnonzero(probabilities >= 0.99)
+    return np.asarray(probabilities[: there[0] + 1] if len(there) else probabilities)
 
 
 def lost_steps(

@@ -31,7 +31,7 @@ def _raster() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 
 @styled
-def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
+def draw_maps(middle: float = 0.9, step_size: float = 0.1) -> BookFigure:
     """Draw the policies at which the condition fails or the best action loses, for each update."""
     points, inside = _raster()
     rows = -(-len(UPDATES) // 3)
@@ -40,7 +40,7 @@ def draw_maps(middle: float = 0.9, eta: float = 0.1) -> BookFigure:
         ax.axis("off")
     for ax, (name, update) in zip(axes.flat, UPDATES.items(), strict=False):
         picture = np.full(inside.shape, np.nan)
-        picture[inside] = condition_map(update, points[inside], (1.0, middle, 0.0), eta)
+        picture[inside] = condition_map(update, points[inside], (1.0, middle, 0.0), step_size)
         ax.imshow(
             picture,
             origin="lower",

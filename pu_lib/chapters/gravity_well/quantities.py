@@ -171,8 +171,8 @@ def margin(update: str | Update, pi: ArrayLike, q: ArrayLike, weight: ArrayLike 
 
 def _margin(gain: Floats, q: Floats) -> Floats:
     greedy = np.arange(q.shape[-1]) == np.argmax(q, axis=-1)[..., np.newaxis]
-    own = np.sum(np.where(greedy, gain, 0.0), axis=-1)
-    return np.asarray(own - np.max(np.where(greedy, -np.inf, gain), axis=-1))
+    best = np.sum(np.where(greedy, gain, 0.0), axis=-1)
+    return np.asarray(best - np.max(np.where(greedy, -np.inf, gain), axis=-1))
 
 
 def certified_increase(update: str | Update, example: Example, weight: Number = 1) -> list[Ball]:
@@ -228,8 +228,8 @@ def certified_margin(
 
     def compute() -> tuple[int, Ball]:
         gain = certified_increase(update, example, weight)
-        own = gain[example.greedy]
-        lead = [own - x for a, x in enumerate(gain) if a != example.greedy]
+        best = gain[example.greedy]
+        lead = [best - x for a, x in enumerate(gain) if a != example.greedy]
         worst = reduce(lambda x, y: x.min(y), lead)
         # One negative lead proves a negative margin; a positive margin requires all leads positive.
         return min(sign(worst), 0) or min(sign(x) for x in lead), worst
@@ -347,8 +347,8 @@ def condition_map(
     """Return 0 per policy if the condition holds, 1 if it fails, and 2 if the best action loses."""
     values = np.broadcast_to(np.asarray(q, dtype=np.float64), points.shape)
     gain = increase(update, points, values, weight)
-    own = gain[:, int(np.argmax(values[0]))]
-    return np.where(own < -ROUNDING, 2, np.where(_margin(gain, values) < -ROUNDING, 1, 0))
+    best = gain[:, int(np.argmax(values[0]))]
+    return np.where(best < -ROUNDING, 2, np.where(_margin(gain, values) < -ROUNDING, 1, 0))
 
 
 def failing_share(

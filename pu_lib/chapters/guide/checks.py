@@ -42,14 +42,14 @@ TO_BEST = ("ce", "sce", "mce")
 
 
 def _compare_order(
-    compare: Recorder, quantity: str, found: Numbers, order: Sequence[Sequence[str]], **at: object
+    compare: Recorder, quantity: str, numbers: Numbers, order: Sequence[Sequence[str]], **at: object
 ) -> None:
     """Compare the numbers of each group of updates with the smallest of the next group."""
     for group, later in pairwise(order):
         for name in group:
-            nearest = min(later, key=found.__getitem__)
+            nearest = min(later, key=numbers.__getitem__)
             compare.at_most(
-                quantity, found[name], found[nearest], limit="that of the next",
+                quantity, numbers[name], numbers[nearest], limit="that of the next",
                 at={**at, "update": label_of(name), "next": label_of(nearest)},
             )  # fmt: skip
 
@@ -69,12 +69,12 @@ def ladder_has_an_order(
 ) -> None:
     """The updates climb the ladder in the stated order, and CE like DI at a large weight."""
     for copies in (20.0, 50.0):
-        found = {name: ladder_times(name, copies)[-1] for name in COMPARED}
-        _compare_order(compare, "steps to the top", found, order, copies=copies)
+        steps = {name: ladder_times(name, copies)[-1] for name in COMPARED}
+        _compare_order(compare, "steps to the top", steps, order, copies=copies)
     ladder = hard_chain(8, 50.0)
     direct, greedy = (crossing_times(name, ladder, large, 100)[-1] for name in ("di", "ce"))
     compare.equal("steps of CE at a large weight", greedy, direct, limit="those of DI")
-    compare.report(**found, large=direct)
+    compare.report(**steps, large=direct)
 
 
 @check(
@@ -98,8 +98,8 @@ def samples_need_policy_gradient_or_small_weights(
         share = shares([name], weight)[name]
         at: dict[str, object] = {"update": label_of(name), "weight": weight}
         compare.at_least("share at a small weight", share, 0.95, limit="95 %", at=at)
-    found = shares(COMPARED, 1.0)
-    for name, share in found.items():
+    at_weight_1 = shares(COMPARED, 1.0)
+    for name, share in at_weight_1.items():
         at = {"update": label_of(name)}
         if name in safe:
             compare.at_least("share of PG-SM", share, 0.95, limit="95 %", at=at)
@@ -107,7 +107,7 @@ def samples_need_policy_gradient_or_small_weights(
             compare.at_most("share of the others", share, 0.7, limit="70 %", at=at)
     share = shares(["di"], 0.1)["di"]
     compare.at_most("share of DI at the weight 0.1", share, 0.95, limit="95 %")
-    compare.report(**{name: percent(share, 1) for name, share in found.items()})
+    compare.report(**{name: percent(share, 1) for name, share in at_weight_1.items()})
 
 
 @check(
@@ -126,11 +126,11 @@ def greedy_targets_return_from_samples(
     regrets at the change are measured, too.
     """
     for n, change in product((100, 1000), CHANGES):
-        found = sampled_changing(n, change)
+        medians = sampled_changing(n, change)
         for name in quick:
             at = {"n": n, "change": change, "update": label_of(name)}
-            compare.at_most("median n'", found[name], 50, limit="50", at=at)
-        slow = {"PG-SM": found["pg-sm"]}
+            compare.at_most("median n'", medians[name], 50, limit="50", at=at)
+        slow = {"PG-SM": medians["pg-sm"]}
         explored = {}
         for label, normalised in (("group", False), ("normalised group", True)):
             group = SampledRemedy("group", normalised=normalised)
@@ -144,11 +144,11 @@ def greedy_targets_return_from_samples(
             compare.at_least(
                 "median n' of gradients", steps, 0.97 * share * n, limit="0.97 n", at=at
             )
-        figures = {label_of(name): steps for name, steps in found.items()} | slow
+        figures = {label_of(name): steps for name, steps in medians.items()} | slow
         if change == "swap":
             compare.report(**{f"{label} after {n}": int(k) for label, k in figures.items()})
             compare.report(**{f"explored after {n}": int(explored["normalised group"])})
-            remedies = {label_of(name): SampledRemedy(name, exploration=0.05) for name in found}
+            remedies = {label_of(name): SampledRemedy(name, exploration=0.05) for name in medians}
             remedies["group"] = SampledRemedy("group", normalised=True, exploration=0.05)
             regrets = {
                 label: float(np.median(sampled_outcomes(remedy, change, n, most=0)[0]))
@@ -213,20 +213,20 @@ def direct_returns_at_once(compare: Recorder, few: Sequence[str] = TO_BEST, slow
     """DI needs one update, CE and its modifications a few, NPG n, and the gradients more."""
     figures: dict[str, int] = {}
     for n in (10, 30, 100, 300, 1000):
-        found = {name: int(counts([n], name)[0]) for name in COMPARED}
-        compare.equal("n' of DI", found["di"], 1, limit="1", at={"n": n})
-        compare.equal("n' of NPG", found["npg"], n, limit="n", at={"n": n})
+        needed = {name: int(counts([n], name)[0]) for name in COMPARED}
+        compare.equal("n' of DI", needed["di"], 1, limit="1", at={"n": n})
+        compare.equal("n' of NPG", needed["npg"], n, limit="n", at={"n": n})
         for name in few:
             at = {"n": n, "update": label_of(name)}
-            compare.equal("n'", found[name], found["ce"], limit="that of CE", at=at)
-            compare.at_most("n'", found[name], 4, limit="4", at=at)
-        compare.at_least("n' of PG-SM", found["pg-sm"], n, limit="n", at={"n": n})
-        compare.at_most("n' of PG-SM", found["pg-sm"], n + slow, limit=f"n + {slow}", at={"n": n})
+            compare.equal("n'", needed[name], needed["ce"], limit="that of CE", at=at)
+            compare.at_most("n'", needed[name], 4, limit="4", at=at)
+        compare.at_least("n' of PG-SM", needed["pg-sm"], n, limit="n", at={"n": n})
+        compare.at_most("n' of PG-SM", needed["pg-sm"], n + slow, limit=f"n + {slow}", at={"n": n})
         compare.equal(
-            "n'/n of PG-ES", found["pg-es"] / n, 2.5, tolerance=0.05, limit="5/2", at={"n": n}
+            "n'/n of PG-ES", needed["pg-es"] / n, 2.5, tolerance=0.05, limit="5/2", at={"n": n}
         )
         if n in (100, 1000):
-            figures |= {("long " if n == 1000 else "") + name: k for name, k in found.items()}
+            figures |= {("long " if n == 1000 else "") + name: k for name, k in needed.items()}
     back = {name: steps_to_half(name, 0.999) for name in ("di", "ce", "npg", "pg-sm")}
     compare.at_most(
         "steps of NPG from the probability 0.999", back["npg"], 2 * back["ce"], limit="twice CE's"
@@ -262,19 +262,19 @@ def fits_end_nearer_than_the_chain_rule(
     fits: Sequence[str] = ("di", "npg"),
     order: Sequence[Sequence[str]] = (("pg-sm", "pg-es"), ("ce", "sce"), ("mce",)),
 ) -> None:
-    """Fits of DI and NPG reach the optimum after a reversal; the chain rule comes less near."""
+    """Fits of DI and NPG reach the optimum after a reversal; the chain rule ends below it."""
     for draw in (1, 2):
-        found = _linear(draw)
+        ends = _linear(draw)
         for name in fits:
             at: dict[str, object] = {"draw": draw, "update": label_of(name)}
-            compare.at_least("end of a fit", found[name], 0.999, limit="0.999", at=at)
-        _compare_order(compare, "end by the chain rule", found, order, draw=draw)
-        compare.at_least("end of MCE", found["mce"], 0.97, limit="0.97", at={"draw": draw})
-        compare.at_most("end of MCE", found["mce"], 0.99, limit="0.99", at={"draw": draw})
-        apart = abs(found["ce"] - found["sce"])
+            compare.at_least("end of a fit", ends[name], 0.999, limit="0.999", at=at)
+        _compare_order(compare, "end by the chain rule", ends, order, draw=draw)
+        compare.at_least("end of MCE", ends["mce"], 0.97, limit="0.97", at={"draw": draw})
+        compare.at_most("end of MCE", ends["mce"], 0.99, limit="0.99", at={"draw": draw})
+        apart = abs(ends["ce"] - ends["sce"])
         compare.at_most("CE less SCE", apart, 0.001, limit="0.001", at={"draw": draw})
         if draw == 1:
-            compare.report(**{name: percent(end, 1) for name, end in found.items()})
+            compare.report(**{name: percent(end, 1) for name, end in ends.items()})
 
 
 BEST_WEIGHTS = {"npg": 1.0, "ce": 3.0, "sce": 3.0, "mce": 3.0, "pg-es": 3.0, "pg-sm": 0.3}
@@ -297,12 +297,12 @@ def natural_gradient_ends_nearest_with_networks(
     lacks: dict[str, list[float]] = {"npg": [], "ce": []}
     failed = 0
     for seed in (1, 2):
-        found = {name: _end(name, seed, weight) for name, weight in BEST_WEIGHTS.items()}
-        _compare_order(compare, "end", found, order, network=seed)
-        apart = abs(found["ce"] - found["sce"])
+        ends = {name: _end(name, seed, weight) for name, weight in BEST_WEIGHTS.items()}
+        _compare_order(compare, "end", ends, order, network=seed)
+        apart = abs(ends["ce"] - ends["sce"])
         compare.at_most("CE less SCE", apart, 0.001, limit="0.001", at={"network": seed})
-        lacks["npg"].append(1 - found["npg"])
-        lacks["ce"] += [1 - found["ce"], 1 - found["sce"]]
+        lacks["npg"].append(1 - ends["npg"])
+        lacks["ce"] += [1 - ends["ce"], 1 - ends["sce"]]
         large = _end("npg", seed, 3.0)
         failed += int(large < 0.6)
         at = {"network": seed}
@@ -329,19 +329,19 @@ def direct_is_first_with_many_actions(
 ) -> None:
     """DI takes nine updates with any number of actions, CE at most twice as many."""
     for n_actions in (10, 30, 100):
-        found, at = many(n_actions), {"actions": n_actions}
-        compare.equal("updates of DI", found["di"], 9.0, limit="9", at=at)
+        steps, at = many(n_actions), {"actions": n_actions}
+        compare.equal("updates of DI", steps["di"], 9.0, limit="9", at=at)
         for name in TO_BEST:
             where = {**at, "update": label_of(name)}
-            compare.equal("updates", found[name], found["ce"], limit="those of CE", at=where)
-        compare.at_most("updates of CE", found["ce"], most * found["di"], limit="twice DI's", at=at)
+            compare.equal("updates", steps[name], steps["ce"], limit="those of CE", at=where)
+        compare.at_most("updates of CE", steps["ce"], most * steps["di"], limit="twice DI's", at=at)
         order = (("ce",), ("npg",), ("pg-sm", "pg-es"))
-        _compare_order(compare, "updates", found, order, **at)
+        _compare_order(compare, "updates", steps, order, **at)
         large = many(n_actions, weight=10.0)
         for name in at_once:
             where = {**at, "update": label_of(name)}
             compare.equal("updates at weight 10", large[name], 1.0, limit="1", at=where)
-    compare.report(**found)
+    compare.report(**steps)
 
 
 @check(
@@ -360,23 +360,23 @@ def near_ties_move_two_updates_only(
 ) -> None:
     """CE and MCE jump between two nearly equal actions, SCE a little, the others do not."""
     for noise in (1e-6, 1e-9):
-        found = ties(noise=noise)
-        for name in found:
+        changes = ties(noise=noise)
+        for name in changes:
             at: dict[str, object] = {"update": label_of(name), "noise": noise}
             if name in jump:
-                compare.at_least("largest late change", found[name], 0.2, limit="0.2", at=at)
+                compare.at_least("largest late change", changes[name], 0.2, limit="0.2", at=at)
             elif name in calm:
-                compare.at_most("change", found[name], 2 * noise, limit="twice the noise", at=at)
+                compare.at_most("change", changes[name], 2 * noise, limit="twice the noise", at=at)
             else:
                 limit = 1e-3 if name == "sce" else 1e-5
-                compare.at_most("change", found[name], limit, limit=f"{limit:g}", at=at)
+                compare.at_most("change", changes[name], limit, limit=f"{limit:g}", at=at)
         small = ties(noise=noise, weight=least, names=jump)
         for name, change in small.items():
             at = {"update": label_of(name), "noise": noise}
             compare.at_most("change at a small weight", change, 0.003, limit="0.3 %", at=at)
     compare.report(
-        ce=percent(found["ce"], 0),
-        mce=percent(found["mce"], 0),
-        sce=percent(found["sce"], 2),
+        ce=percent(changes["ce"], 0),
+        mce=percent(changes["mce"], 0),
+        sce=percent(changes["sce"], 2),
         small=percent(max(small.values()), 2),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pu_lib.chapters.guide.quantities import Numbers, greedy_control, kept, ties
 from pu_lib.chapters.networks.learner import TASKS
-from pu_lib.chapters.networks.quantities import rates
+from pu_lib.chapters.networks.quantities import step_sizes
 from pu_lib.claims.tables import Html, claim_link
 from pu_lib.formatting import percent
 from pu_lib.updates import label_of
@@ -153,7 +153,7 @@ ADVICE = {
         "{mean[di]}, CE {mean[ce]}, PG-SM {mean[pg-sm]}.",
         "In our runs of the paper's experiments, without the factor of PG-ES: replay beside a "
         "policy that explores, not fixed logs. On the chain and the "
-        "cliff with exploration no update beats acting greedily, the limit of large rates.",
+        "cliff with exploration no update beats acting greedily, the limit of large step sizes.",
         "empirical.html",
         "The experiments",
         ("guide:off-policy", "sec:randommdps/di-best", "sec:randommdps/hioffpol-helps"),
@@ -317,18 +317,20 @@ RULES: tuple[tuple[tuple[str | None, ...], str], ...] = (
 
 def choose(values: str, policy: str, need: str) -> str:
     """Return the situation, a key of `ADVICE`, for the answers to the three `QUESTIONS`."""
-    given = (values, policy, need)
+    answers = (values, policy, need)
     return next(
         situation
         for conditions, situation in RULES
-        if all(want in (None, answer) for want, answer in zip(conditions, given, strict=True))
+        if all(want in (None, answer) for want, answer in zip(conditions, answers, strict=True))
     )
 
 
 def recommendation_texts() -> dict[str, dict[str, str]]:
     """Return the texts of each recommendation, with the committed numbers, by situation."""
     numbers = kept()
-    chosen = {name: f"{rates('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")}
+    chosen = {
+        name: f"{step_sizes('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")
+    }
     chosen["epsilon"] = f"{TASKS['grid'].exploration:g}"
     chosen["small"] = percent(ties(weight=0.01, names=["ce"])["ce"], 2)
     return {
@@ -347,12 +349,12 @@ def recommendation_texts() -> dict[str, dict[str, str]]:
 
 
 def _with_code(text: str) -> str:
-    """Return text as HTML, with what stands between backticks as code."""
+    """Return text as HTML, with text between backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def recommendations() -> Html:
-    """Return an HTML table of the recommendations, one line a situation, with their evidence."""
+    """Return an HTML table of the recommendations and their evidence, one row per situation."""
     control = greedy_control()
 
     def line(key: str, text: dict[str, str]) -> str:
@@ -371,8 +373,8 @@ def recommendations() -> Html:
             "Greedy": greedy,
             "<a href='#all-numbers'>Numbers</a>": ", ".join(map(claim_link, advice.claims)),
         }
-        found = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
-        return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{found}</dl></td></tr>"
+        pairs = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items())
+        return f"<tr><th scope='row'>{html.escape(advice.title)}</th><td><dl>{pairs}</dl></td></tr>"
 
     rows = "".join(line(key, text) for key, text in recommendation_texts().items())
     head = "".join(f"<th scope='col'>{name}</th>" for name in ("Situation", "What to use, and why"))

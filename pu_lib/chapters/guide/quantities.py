@@ -31,7 +31,7 @@ from pu_lib.updates import JUDGED, UPDATES
 
 __all__ = [
     "MEASURES",
-    "RATES",
+    "STEP_SIZES",
     "back_from",
     "changing",
     "critic",
@@ -57,7 +57,7 @@ Numbers = dict[str, float]
 COMPARED = (*JUDGED, "sce")
 """The updates that are compared."""
 
-RATES = (0.3, 1.0, 3.0)
+STEP_SIZES = (0.3, 1.0, 3.0)
 """The weights of which the best is used for models; with weight 10 networks amplify rounding."""
 
 
@@ -82,7 +82,7 @@ def sampled(
     The sampled values are :math:`\hat q=e_A\,r/\pi(A)`; an arm is found if its probability exceeds
     0.9. A larger share is better.
     """
-    rewards, found = np.array([0.1, 0.3, 0.5, 0.9]), {}
+    rewards, shares = np.array([0.1, 0.3, 0.5, 0.9]), {}
     for name in names:
         update = UPDATES[name]
         rng, theta = np.random.default_rng(seed), update.initial(n_runs, 4)
@@ -92,8 +92,8 @@ def sampled(
             taken = np.eye(4)[drawn]
             values = taken * rewards / np.maximum(pi, 1e-12)
             theta = update.step(theta, values, np.full(n_runs, weight))
-        found[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
-    return found
+        shares[name] = float(np.mean(update.policy(theta)[:, 3] > 0.9))
+    return shares
 
 
 def sampled_changing(n: int = 100, change: str = "swap") -> Numbers:
@@ -113,7 +113,7 @@ def off_policy(statistic: str = "median") -> Numbers:
     r"""Return a statistic of the steps of the committed HiOffPol runs on Random MDPs.
 
     The statistic is "median", or "mean" for the restricted mean, which counts a run that did not
-    pass as a million steps. Each update is at its best learning rate for the statistic. As in the
+    pass as a million steps. Each update is at its best step size for the statistic. As in the
     experiments, PG-ES omits its factor :math:`p/\lVert\theta\rVert_p`. Fewer steps are better.
     """
     import pandas as pd
@@ -122,10 +122,10 @@ def off_policy(statistic: str = "median") -> Numbers:
         wanted = [
             ("experiment", "in", ["random-mdp", "random-mdp more"]),
             ("scheme", "==", "HiOffPol"),
-            ("preset", "==", "paper"),  # other presets are PG-ES with its factor
+            ("options", "==", "paper"),  # other options are PG-ES with its factor
         ]
-        table = pd.read_parquet(path, columns=["update", "eta", "steps"], filters=wanted)
-    steps = table.groupby(["update", "eta"], observed=True).steps
+        table = pd.read_parquet(path, columns=["update", "step_size", "steps"], filters=wanted)
+    steps = table.groupby(["update", "step_size"], observed=True).steps
     # As in the experiments, a median is one of the recorded numbers of steps.
     middle = steps.mean() if statistic == "mean" else steps.quantile(0.5, interpolation="lower")
     best = middle.groupby("update", observed=True).min()
@@ -144,12 +144,12 @@ def critic(statistic: str = "median") -> Numbers:
     places. The statistic is "median" or "mean"; a run that has not recovered counts as the cap of
     the runs. Methods too few of whose runs had learnt are left out. Fewer updates are better.
     """
-    found = {}
+    statistics = {}
     for method in methods("grid"):
         name, result = method.removesuffix(" fit"), level("grid", method, lengths("grid")[-1])
         if name in UPDATES and result.judged:
-            found[name] = result.average if statistic == "mean" else result.median
-    return found
+            statistics[name] = result.average if statistic == "mean" else result.median
+    return statistics
 
 
 def critic_mean() -> Numbers:
@@ -175,7 +175,7 @@ def linear(seed: int = 1) -> Numbers:
 
     The contexts are a contextual bandit, so the values do not depend on the policy (their discount
     is 0), and they are linear in the features. A run has 200 steps, and the values are reversed in
-    the first fifty. The result is for the best of `RATES`, except that `di` is fitted before the
+    the first fifty. The result is for the best of `STEP_SIZES`, but `di` is fitted before the
     projection and has growing weights. `npg` is fitted, too, with constant weights; the other
     updates follow the chain rule. The contexts are drawn with the seed.
     """
@@ -190,9 +190,9 @@ def network() -> Numbers:
     return _best_performances(contexts(), 1)
 
 
-def final_performance(update: str, task: Task, scores: ScoreModel, rate: float) -> float:
+def final_performance(update: str, task: Task, scores: ScoreModel, step_size: float) -> float:
     """Return the final performance of one run of `linear` or `network`."""
-    return float(learn(update, task, scores, 200, rate, 50).performance[-1])
+    return float(learn(update, task, scores, 200, step_size, 50).performance[-1])
 
 
 def initial_offset(update: str) -> float:
@@ -202,12 +202,14 @@ def initial_offset(update: str) -> float:
 
 def _best_performances(task: Task, model: int) -> Numbers:
     """Return the best final performance of each update with linear (0) or neural (1) scores."""
-    found = {}
+    performances = {}
     for name in COMPARED:
         if UPDATES[name].parametrization != "direct":
             scores = task.models(initial_offset(name))[model]
-            found[name] = max(final_performance(name, task, scores, rate) for rate in RATES)
-    return found
+            performances[name] = max(
+                final_performance(name, task, scores, size) for size in STEP_SIZES
+            )
+    return performances
 
 
 def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers:
@@ -215,15 +217,15 @@ def many(n_actions: int = 100, most: int = 3000, weight: float = 1.0) -> Numbers
 
     The best action has value 1, and all other actions have value 0.9. Fewer steps are better.
     """
-    q, found = np.full(n_actions, 0.9), {}
+    q, counts = np.full(n_actions, 0.9), {}
     q[0] = 1.0
     for name in COMPARED:
         update = UPDATES[name]
         theta, steps = update.initial(1, n_actions)[0], 0
         while update.policy(theta)[0] < 0.9 and steps < most:
             theta, steps = update.step(theta, q, weight), steps + 1
-        found[name] = float(steps)
-    return found
+        counts[name] = float(steps)
+    return counts
 
 
 def ties(
@@ -237,7 +239,7 @@ def ties(
     The values of the two actions differ by twice `noise`. The change is the largest in one of the
     last fifty steps. Smaller is better.
     """
-    found = {}
+    changes = {}
     for name in names:
         update = UPDATES[name]
         theta, policies = update.initial(1, 3)[0], []
@@ -245,14 +247,14 @@ def ties(
             sign = noise if t % 2 else -noise
             theta = update.step(theta, [1.0 + sign, 1.0 - sign, 0.0], weight)
             policies.append(update.policy(theta))
-        found[name] = float(np.abs(np.diff(policies[-50:], axis=0)).max())
-    return found
+        changes[name] = float(np.abs(np.diff(policies[-50:], axis=0)).max())
+    return changes
 
 
 def greedy_control() -> dict[str, tuple[float, float]]:
     """Return the median and the mean of a greedy policy, by situation, where it was run.
 
-    With data of another policy this is DI at its largest learning rate, where its policy is greedy
+    With data of another policy this is DI at its largest step size, where its policy is greedy
     for the critic, which is greedy SARSA; with a learned critic it has no actor.
     """
     import pandas as pd
@@ -263,8 +265,8 @@ def greedy_control() -> dict[str, tuple[float, float]]:
             ("scheme", "==", "HiOffPol"),
             ("update", "==", "di"),
         ]
-        runs = pd.read_parquet(path, columns=["eta", "steps"], filters=wanted)
-    steps = runs.steps[runs.eta == runs.eta.max()]
+        runs = pd.read_parquet(path, columns=["step_size", "steps"], filters=wanted)
+    steps = runs.steps[runs.step_size == runs.step_size.max()]
     control = level("grid", "greedy", lengths("grid")[-1])
     return {
         "off-policy": (float(steps.quantile(0.5, interpolation="lower")), float(steps.mean())),
@@ -292,8 +294,8 @@ MEASURES = {
 def measure() -> dict[str, Numbers]:
     """Return the results of `MEASURES` by situation and update, rounded to six digits."""
     return {
-        situation: {name: float(f"{value:.6g}") for name, value in found().items()}
-        for situation, found in MEASURES.items()
+        situation: {name: float(f"{value:.6g}") for name, value in function().items()}
+        for situation, function in MEASURES.items()
     }
 
 

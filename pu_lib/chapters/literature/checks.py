@@ -8,12 +8,27 @@ at most consistent with what was observed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
+from pu_lib import domains
 from pu_lib.arrays import Floats
+from pu_lib.chapters.literature.earlier import (
+    EARLIER,
+    SURVEY,
+    Algorithm,
+    Implementation,
+    gaussian_of,
+    gaussian_values,
+    likelihood_ratio,
+    loss_step,
+    natural_step,
+    undiscounted_visits,
+)
 from pu_lib.chapters.literature.quantities import (
+    best_of_n,
     committal,
     greedy_sample_step,
     ladder_times,
@@ -23,12 +38,13 @@ from pu_lib.chapters.literature.quantities import (
     regret_bound,
     sampled_regret,
 )
+from pu_lib.chapters.updates.quantities import Policy, escort_of, softmax_of, softmax_step
 from pu_lib.chapters.what_came_after import mirror_descent as md
 from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.formatting import percent
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import run
-from pu_lib.updates import JUDGED, as_update, label_of, make_update, softmax
+from pu_lib.updates import JUDGED, advantage, as_update, label_of, make_update, softmax
 
 ROUNDING = 1e-9
 ETAS = (0.1, 1.0, 10.0)
@@ -193,13 +209,13 @@ def escort_is_the_gradient_on_the_sphere(
 def _random_bandits(n: int) -> list[tuple[Floats, Floats]]:
     """Return bandits with two features and a clear best arm in rewards and in fitted rewards."""
     rng = np.random.default_rng(7)
-    found: list[tuple[Floats, Floats]] = []
-    while len(found) < n:
+    bandits: list[tuple[Floats, Floats]] = []
+    while len(bandits) < n:
         features, rewards = rng.normal(size=(4, 2)), rng.random(4)
         seen = features @ np.linalg.lstsq(features, rewards, rcond=None)[0]
         if min(np.diff(np.sort(rewards))[-1], np.diff(np.sort(seen))[-1]) > 0.05:
-            found.append((features, rewards))
-    return found
+            bandits.append((features, rewards))
+    return bandits
 
 
 @check(
@@ -374,8 +390,8 @@ def _shares_at_best(eta: float, natural: bool) -> tuple[float, float]:
         drawn = (pi.cumsum(axis=1) > rng.random((n_runs, 1))).argmax(axis=1)
         taken = np.eye(4)[drawn]
         if natural:
-            own = np.sum(pi * taken, axis=1, keepdims=True)
-            theta = theta + eta * taken * rewards / np.maximum(own, 1e-300)
+            chances = np.sum(pi * taken, axis=1, keepdims=True)
+            theta = theta + eta * taken * rewards / np.maximum(chances, 1e-300)
             theta = theta - theta.max(axis=1, keepdims=True)
         else:
             theta = theta + eta * (taken - pi) * rewards[drawn][:, np.newaxis]
@@ -425,3 +441,197 @@ def off_policy_needs_no_ratio(compare: Recorder, decay: float = 0.12) -> None:
             limit="0.9 of the gap after a tenth of the run",
             at={"process": seed},
         )
+
+
+# What the paper says of others
+
+
+@check(
+    "sec:intro/priority",
+    wrong={
+        "the likelihood ratio is meant, which is of 1992": {"values_and_visits": 1992},
+        "the likelihood ratio has the reward of the first step only": {"all_rewards": False},
+    },
+)
+def theorem_has_another_form_than_the_likelihood_ratio(
+    compare: Recorder, values_and_visits: int = 2000, all_rewards: bool = True
+) -> None:
+    """The likelihood ratio and equation (3) are the same gradient, of different years.
+
+    The years are those of the two papers that state them.
+    """
+    rng = np.random.default_rng(21)
+    for draw in range(5):
+        shape = (2, 2, 3)
+        moves = np.concatenate([rng.dirichlet(np.ones(3), shape[:2]), np.zeros((1, 2, 3))])
+        moves[:2, :, :2] = 0.0  # from the first state to the second, and then to the end
+        moves[0, :, 1] = 1.0 - moves[0, :, 2]
+        moves[1, :, 2] = 1.0
+        rewards = rng.normal(size=(3, 2)) * [[1.0], [1.0], [0.0]]
+        mdp = FiniteMDP(moves, rewards, np.eye(3)[0], 0.9, np.arange(3) == 2)
+        theta = rng.normal(size=(3, 2)) * [[1.0], [1.0], [0.0]]
+        pi, at = softmax(theta), {"process": draw}
+        found = mdp.evaluate(pi)
+        theorem = found.occupancy[:, np.newaxis] * pi * advantage(pi, found.q)
+        compare.equal(
+            "mean likelihood ratio", likelihood_ratio(mdp, theta, 2, all_rewards)[:2], theorem[:2],
+            tolerance=1e-12, limit="equation (3)", at=at,
+        )  # fmt: skip
+    for form, year in {"likelihood ratio": 1992, "values and visits": values_and_visits}.items():
+        compare.at_most(
+            "year", year, 1992, limit="1992", as_printed=form == "values and visits",
+            at={"form": form},
+        )  # fmt: skip
+
+
+def _random_states(n: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+    """Yield random scores and values of four actions."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        yield rng.normal(size=4), rng.normal(size=4)
+
+
+@check(
+    "sec:policygradient/softmax-common",
+    wrong={
+        "with the escort transform in place of softmax": {"policy": escort_of},
+        "of the losses that weight by the exponential of the advantage": {
+            "survey": tuple(one for one in SURVEY if one.objective == "exponential")
+        },
+    },
+)
+def most_implementations_are_pg_sm(
+    compare: Recorder,
+    survey: Sequence[Implementation] = SURVEY,
+    policy: Policy = softmax_of,
+) -> None:
+    """In most implementations read, the mean step of the actor is that of PG-SM.
+
+    Bonuses for entropy are left out.
+    """
+    agree = dict.fromkeys(survey, True)
+    for theta, q in _random_states(20, 22):
+        for one in survey:
+            step = (
+                natural_step(theta, q, policy)
+                if one.objective == "natural"
+                else loss_step(one.objective, theta, q, policy)
+            )
+            agree[one] &= bool(np.abs(step - softmax_step(theta, q)).max() < 1e-12)
+    same, read = sum(agree.values()), len(survey)
+    name = "implementations whose mean step is that of PG-SM"
+    at = {"libraries": len({one.library for one in survey})}
+    compare.at_least(name, same, read // 2 + 1, limit="half of those read, and one", at=at)
+    compare.report(same=same, read=read)
+
+
+@check(
+    "sec:policygradient/all-use-pg",
+    wrong={
+        "if only policy gradients are counted": {"earlier": ()},
+        "the loss of MPO is linear in the values": {"linear": ("softened values",)},
+    },
+)
+def not_all_actor_critics_are_policy_gradients(
+    compare: Recorder,
+    earlier: Sequence[Algorithm] = EARLIER,
+    linear: Sequence[str] = ("log-likelihood", "ratio", "all actions"),
+) -> None:
+    """Steps of policy gradients double with the values; those of four older algorithms do not."""
+    rows = [(Algorithm(name, name), False) for name in linear]
+    rows += [(one, True) for one in earlier]
+    for one, as_printed in rows:
+        for draw, (theta, q) in enumerate(_random_states(10, 23)):
+            if one.policy is gaussian_of:
+                theta, q = theta[:1], gaussian_values(draw)
+            step, double = (loss_step(one.objective, theta, k * q, one.policy) for k in (1, 2))
+            compare.equal(
+                "step for twice the values, less twice the step",
+                float(np.abs(double - 2 * step).max() / np.abs(step).max()),
+                0.0,
+                tolerance=1e-9,
+                limit="0",
+                as_printed=as_printed,
+                at={"algorithm": one.name, "draw": draw},
+            )
+
+
+@check(
+    "sec:policygradient/discount-dropped",
+    wrong={
+        "at a single state": {"mdp": domains.bandit([1.0, 0.0])},
+        "no library replays states without a correction": {
+            "survey": tuple(one for one in SURVEY if not one.replayed)
+        },
+        "all libraries weight states by powers of the discount": {
+            "survey": tuple(replace(one, discounted=True) for one in SURVEY)
+        },
+    },
+)
+def visits_without_the_discount_are_no_gradient(
+    compare: Recorder, mdp: FiniteMDP | None = None, survey: Sequence[Implementation] = SURVEY
+) -> None:
+    """A step with undiscounted visits is not along the gradient, and some libraries replay states.
+
+    The process is the chain with three states, with the discount 0.9.
+    """
+    mdp = domains.chain(3, discount=0.9) if mdp is None else mdp
+    for draw, (theta, _) in enumerate(_random_states(10, 24)):
+        scores = np.resize(theta, (mdp.n_states, mdp.n_actions))
+        pi = softmax(scores)
+        found = mdp.evaluate(pi)
+        local = pi * advantage(pi, found.q)
+        plain = undiscounted_visits(mdp, pi)
+        steps = [(d[:, np.newaxis] * local).ravel() for d in (found.occupancy, plain)]
+        with_discount, without = (step / np.linalg.norm(step) for step in steps)
+        apart = float(np.linalg.norm(with_discount - without))
+        compare.at_least("distance of the directions", apart, 1e-4, limit="1e-4", at={"draw": draw})
+    plain_sums = sum(not one.discounted for one in survey)
+    name = "implementations without the discount in the visits"
+    at = {"read": len(survey)}
+    compare.at_least(name, plain_sums, len(survey) // 2 + 1, limit="half, and one", at=at)
+    replaying = sum(one.replayed for one in survey)
+    name = "implementations that replay states without a correction"
+    compare.at_least(name, replaying, 1, limit="1", at=at)
+    compare.report(plain=plain_sums, replaying=replaying, read=len(survey))
+
+
+def _open_unless_refuted(compare: Recorder) -> Status | None:
+    """Return the status open if no comparison fails, and None otherwise."""
+    failed = any(tally.failures for tally in compare.tallies.values())
+    return None if failed else Status.OPEN
+
+
+@check("sec:intro/novelty", wrong={"the best of 10^5 draws is earlier": {"draws": 10**5}})
+def no_earlier_step_is_that_of_ce(compare: Recorder, draws: int = 30) -> Status | None:
+    """No step of the algorithms read is that of CE or of MCE.
+
+    This check can refute novelty but not confirm it: there may be work that was not read.
+    """
+    many = lambda new, acted, q, adv: np.log(new) @ best_of_n(acted, q, draws)  # noqa: E731
+    names = dict.fromkeys(one.objective for one in (*SURVEY, *EARLIER))
+    for theta, q in _random_states(1, 25):
+        for update, name in product(("ce", "mce"), names):
+            step = (
+                natural_step(theta, q)
+                if name == "natural"
+                else loss_step(many if name == "best of 30" else name, theta, q)
+            )
+            apart = float(np.abs(step - (as_update(update).step(theta, q, 1.0) - theta)).max())
+            at = {"update": update, "objective": name}
+            compare.at_least("distance of the steps", apart, 1e-6, limit="1e-6", at=at)
+    compare.report(compared=len(names))
+    return _open_unless_refuted(compare)
+
+
+@check("sec:policygradient/escort-two", wrong={"at p = 3": {"p": 3.0}})
+def exponent_two_is_in_use(compare: Recorder, p: float = 2.0) -> Status | None:
+    """The exponent of the paper's experiments is 2, and so is that of squared unit vectors.
+
+    This check can refute the sentence but not confirm it: two uses do not make a habit.
+    """
+    for theta, _ in _random_states(20, 26):
+        squares = theta**2 / (theta @ theta)
+        far = float(np.abs(escort_of(theta, p) - squares).max())
+        compare.at_most("distance of the policies", far, 1e-12, limit="rounding", at={"p": p})
+    return _open_unless_refuted(compare)

@@ -115,15 +115,15 @@ def hard_chain(
 def crossing_times(
     update: str | Update,
     hard: HardChain,
-    eta: float = 5.0,
+    step_size: float = 5.0,
     most: int = 100_000,
     growth: float = 1.0,
 ) -> Floats:
     """Return the number of steps until each state of the ladder reaches 0.9 of its optimal value.
 
-    The weight of a state is `eta` times its discounted occupancy, divided by the number of its
-    copies, and multiplied by `growth` at every step. A number of steps above `most` is returned as
-    infinity.
+    The weight of a state is `step_size` times its discounted occupancy, divided by the number of
+    its copies, and multiplied by `growth` at every step. A number of steps above `most` is returned
+    as infinity.
     """
     update, mdp = as_update(update), hard.mdp
     theta = update.initial(mdp.n_states, mdp.n_actions)
@@ -134,7 +134,7 @@ def crossing_times(
         times = np.where(np.isinf(times) & (evaluation.v[hard.rungs] >= enough), t, times)
         if np.all(np.isfinite(times)):
             break
-        weight = eta * growth**t * evaluation.occupancy / hard.copies
+        weight = step_size * growth**t * evaluation.occupancy / hard.copies
         theta = update.step(theta, evaluation.q, weight)
     return times
 
@@ -171,7 +171,9 @@ def committal(update: str | Update, rewards: ArrayLike, action: int, n_steps: in
     return np.array(left)
 
 
-def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int = 0) -> Floats:
+def sampled_regret(
+    step_size: float, gap: float, n_steps: int, n_runs: int, seed: int = 0
+) -> Floats:
     """Return the regret of each run of the stochastic gradient bandit on two arms.
 
     Rewards are 1 or -1, with mean `gap` for the better arm and mean 0 for the other arm.
@@ -184,20 +186,24 @@ def sampled_regret(eta: float, gap: float, n_steps: int, n_runs: int, seed: int 
         taken = rng.random(n_runs) < better
         mean = np.where(taken, gap, 0.0)
         reward = np.where(rng.random(n_runs) < (1.0 + mean) / 2.0, 1.0, -1.0)
-        theta += eta * reward * np.where(taken, 1.0 - better, -better)
+        theta += step_size * reward * np.where(taken, 1.0 - better, -better)
     return regret
 
 
 @formula
 def regret_formula(eta: float, gap: float, n: int, c: float) -> Any:
-    r"""Return the upper bound on the mean regret, with :math:`c=C_\eta` (Baudry et al., 2025)."""
+    r"""Return the upper bound on the mean regret, with :math:`c=C_\eta` (Baudry et al., 2025).
+
+    Here :math:`\eta` is the step size.
+    """
     return log(1 + 4 * eta * gap * n) / (2 * eta) + gap / (2 * eta * (gap - eta * c))
 
 
 def regret_bound(eta: float, gap: float, n_steps: int) -> float:
     r"""Return the bound on the mean regret for two arms (Baudry et al., 2025, theorem 1).
 
-    Raise a `ValueError` unless :math:`\eta C_\eta<\Delta`, where :math:`\Delta` is the gap.
+    Raise a `ValueError` unless :math:`\eta C_\eta<\Delta` with the step size :math:`\eta` and the
+    gap :math:`\Delta`.
     """
     # C = 2 sum (2 eta)^n / (n + 2)!, that is (exp(x) - 1 - x) / (x^2 / 2) with x = 2 eta
     factor = (np.expm1(2.0 * eta) - 2.0 * eta) / (2.0 * eta**2)
@@ -209,20 +215,20 @@ def regret_bound(eta: float, gap: float, n_steps: int) -> float:
 # Linear models, and greedy samples
 
 
-def linear_natural(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
+def linear_natural(features: Floats, rewards: Floats, step_size: float, n_steps: int) -> Floats:
     """Return the policy after natural gradient steps with linear scores from zero parameters."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
-        theta = theta + eta * np.linalg.lstsq(features, rewards, rcond=None)[0]
+        theta = theta + step_size * np.linalg.lstsq(features, rewards, rcond=None)[0]
     return softmax(features @ theta)
 
 
-def linear_softmax(features: Floats, rewards: Floats, eta: float, n_steps: int) -> Floats:
+def linear_softmax(features: Floats, rewards: Floats, step_size: float, n_steps: int) -> Floats:
     """Return the policy after PG-SM steps with linear scores from zero parameters."""
     theta = np.zeros(features.shape[1])
     for _ in range(n_steps):
         pi = softmax(features @ theta)
-        theta = theta + eta * features.T @ (pi * (rewards - pi @ rewards))
+        theta = theta + step_size * features.T @ (pi * (rewards - pi @ rewards))
     return softmax(features @ theta)
 
 
@@ -241,7 +247,7 @@ def greedy_sample_step(proposal: ArrayLike, pi: ArrayLike, q: ArrayLike, n_sampl
 
 
 def off_policy_step(
-    theta: Floats, q: Floats, visits: Floats, eta: float, regularization: float
+    theta: Floats, q: Floats, visits: Floats, step_size: float, regularization: float
 ) -> Floats:
     """Return `theta` after a mean step of the off-policy actor of Zhang et al. (2022, algorithm 1).
 
@@ -251,4 +257,4 @@ def off_policy_step(
     pi = softmax(theta)
     step = as_update("pg-sm").step(theta, q, 1.0) - theta
     back = regularization * (1.0 / pi.shape[-1] - pi)
-    return np.asarray(theta + eta * visits[:, np.newaxis] * (step + back))
+    return np.asarray(theta + step_size * visits[:, np.newaxis] * (step + back))

@@ -1,4 +1,4 @@
-r"""MCE with approximate values: a chain on which errors of eps in the values add up for ever.
+r"""MCE with approximate values: a chain on which errors of eps in the values add up forever.
 
 The chain has the states 1 to n. In state k the first action, *move*, pays 0 and leads to state
 k - 1 (from state 1 to the end), and the second, *stay*, pays :math:`-g_k` and stays, where

@@ -169,19 +169,19 @@ def decrease_of_ce_has_these_suprema(
     for w in weights:
         _decreases_in_mdps(compare, update, w, of_horizon)
         d_3, d_many = worst_drop_three(w), worst_drop_any(w)
-        found = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
+        drops = {k: search_drop(update, k, w, rounds=250).value for k in (3, 5)}
         crowd, at = _decrease_with_many_actions(update, w), {"weight": w}
         three = "decrease found with three actions over $D_3$"
-        compare.equal(three, found[3] / d_3, 1, tolerance=1e-4, limit="1 up to 0.01 %", at=at)
-        compare.at_most(three, found[3] / d_3, 1 + 1e-9, limit="1", at=at)
+        compare.equal(three, drops[3] / d_3, 1, tolerance=1e-4, limit="1 up to 0.01 %", at=at)
+        compare.at_most(three, drops[3] / d_3, 1 + 1e-9, limit="1", at=at)
         five = "decrease found with five actions over $D_3$"
-        compare.at_least(five, found[5] / d_3, 1 - 1e-4, limit="1", at=at)
+        compare.at_least(five, drops[5] / d_3, 1 - 1e-4, limit="1", at=at)
         any_number = r"decrease found with five or 3000 actions over $D_\infty$"
-        compare.at_most(any_number, max(found[5], crowd) / d_many, 1, limit="1", at=at)
+        compare.at_most(any_number, max(drops[5], crowd) / d_many, 1, limit="1", at=at)
         many = r"decrease found with 3000 actions over $D_\infty$"
         compare.at_least(many, crowd / d_many, 1 - 5e-3, limit="99.5 %", at=at)
         if w == 1.0:
-            compare.report(**{"with three actions": found[3], "D_3": d_3})
+            compare.report(**{"with three actions": drops[3], "D_3": d_3})
             compare.report(**{"with 3000 actions": crowd, "D_infinity": d_many})
 
 
@@ -425,12 +425,12 @@ def these_updates_are_monotone(
     limit_p: float | None = None,
 ) -> None:
     """PG-SM, DI and MCE never decrease the value, and neither does PG-ES up to its safe weight."""
-    found = "largest decrease found"
+    largest = "largest decrease found"
     for update in updates:
         for w in (0.1, 1.0, 10.0, 1e3):
             drop = search_drop(update, 3, w, seed=19, rounds=100, restarts=1)
             compare.equal(
-                found, max(drop.value, 0.0), 0, tolerance=ROUNDING, limit=ZERO,
+                largest, max(drop.value, 0.0), 0, tolerance=ROUNDING, limit=ZERO,
                 at={"update": update, "weight": w},
             )  # fmt: skip
     rng = np.random.default_rng(19)
@@ -442,7 +442,7 @@ def these_updates_are_monotone(
         weight = limit * rng.uniform(0.5, 1, size=len(q))
         decrease = -value_change(escort, theta, q, weight).min()
         compare.equal(
-            found, max(decrease, 0.0), 0, tolerance=ROUNDING, limit=ZERO,
+            largest, max(decrease, 0.0), 0, tolerance=ROUNDING, limit=ZERO,
             at={"update": f"pg-es, p = {p:g}", "weight": "up to its limit"},
         )  # fmt: skip
 
@@ -461,7 +461,7 @@ def these_updates_are_monotone(
 def approximate_values_cost_mce_little(
     compare: Recorder, update: str = "mce", factor: float = 1.0, weight_factor: float = 1.0
 ) -> None:
-    """A step of MCE with values that are off by eps loses at most 2 eps times what it moves.
+    """A step of MCE with values that are off by eps loses at most 2 eps times its change.
 
     The last instances are two actions whose values are off by eps in opposite directions.
     """
@@ -470,8 +470,8 @@ def approximate_values_cost_mce_little(
         n = int(rng.integers(2, 6))
         theta, q = 3.0 * rng.standard_normal(n), rng.random(n)
         weight, eps = 10.0 ** rng.uniform(-2, 2), 10.0 ** rng.uniform(-3, 0)
-        given = q + eps * rng.choice([-1.0, 1.0], n)
-        pi, new = softmax(theta), chosen.policy(chosen.step(theta, given, weight))
+        approximate = q + eps * rng.choice([-1.0, 1.0], n)
+        pi, new = softmax(theta), chosen.policy(chosen.step(theta, approximate, weight))
         moved = float(np.abs(new - pi).sum() / 2)
         at = {"draw": draw}
         compare.at_most(
@@ -502,8 +502,8 @@ def approximate_values_cost_mce_little(
         theta, eps = 2.0 * rng.standard_normal(mdp.rewards.shape), 10.0 ** rng.uniform(-2, 0)
         weight = 10.0 ** rng.uniform(-1, 1)
         now = mdp.evaluate(softmax(theta))
-        given = now.q + eps * rng.choice([-1.0, 1.0], now.q.shape)
-        new = chosen.policy(chosen.step(theta, given, weight))
+        approximate = now.q + eps * rng.choice([-1.0, 1.0], now.q.shape)
+        new = chosen.policy(chosen.step(theta, approximate, weight))
         moved = float(np.abs(new - softmax(theta)).sum(axis=1).max() / 2)
         compare.at_most(
             "fall of a value", float((now.v - mdp.evaluate(new).v).max()),

@@ -72,8 +72,8 @@ def draw_worst_decrease() -> Figure:
     ax.plot(weights, three, color=style_of("ce").colour, label="$D_3(w)$: three actions")
     tried = [0.03, 0.1, 0.3, 1, 2, 5, 10]
     for k, marker in ((3, "o"), (6, "s")):
-        found = [search_drop("ce", k, w, rounds=250, restarts=1).value for w in tried]
-        ax.plot(tried, found, marker, color=INK, mfc="none", label=f"found by search, {k} actions")
+        drops = [search_drop("ce", k, w, rounds=250, restarts=1).value for w in tried]
+        ax.plot(tried, drops, marker, color=INK, mfc="none", label=f"found by search, {k} actions")
     ax.set(xscale="log", yscale="log", xlabel=r"weight $w=\eta\,d(s)$")
     ax.set_ylabel("largest decrease of $v$ (values of range 1)")
     ax.legend()

@@ -141,10 +141,10 @@ def _largest(exponent: Callable[[Floats], Floats]) -> float:
     grid = np.linspace(np.log(0.5), -690, 4001)
     i = int(np.argmax(loss(grid)))
     bounds = (grid[min(i + 1, 4000)], grid[max(i - 1, 0)])
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda x: -float(loss(np.array(x))), bounds=bounds, options={"xatol": 1e-12}
     )
-    return -float(found.fun)
+    return -float(optimum.fun)
 
 
 @dataclass(frozen=True)
@@ -172,11 +172,11 @@ def search_drop(
     """
     chosen, weight = as_update(update), as_float("weight", weight, low=0.0)
     floor = max(-30.0 - 2.0 * weight, -600.0)  # CE decreases most as pi(a_q) -> 0
-    found = [
+    drops = [
         _search_once(chosen, n_actions, weight, floor, seed + restart, rounds)
         for restart in range(restarts)
     ]
-    return max(found, key=lambda drop: drop.value)
+    return max(drops, key=lambda drop: drop.value)
 
 
 @cache
@@ -195,7 +195,7 @@ def _search_once(
         new = update._unchecked_policy(update._unchecked_step(theta, q, np.asarray(weight), None))
         return step_advantage(update._unchecked_policy(theta), new, q)
 
-    found = differential_evolution(
+    optimum = differential_evolution(
         change,
         Bounds(np.zeros(2 * n_actions), np.ones(2 * n_actions)),
         rng=seed,
@@ -206,7 +206,7 @@ def _search_once(
         vectorized=True,
         updating="deferred",
     )
-    return Drop(-float(found.fun), *state(found.x))
+    return Drop(-float(optimum.fun), *state(optimum.x))
 
 
 # How often CE lowers the value
@@ -234,7 +234,7 @@ def decrease_frequency(
 
 def decreases_in_random_mdps(
     update: str | Update = "ce",
-    etas: Sequence[float] = (0.1, 1.0, 10.0),
+    step_sizes: Sequence[float] = (0.1, 1.0, 10.0),
     scales: Sequence[float] = (0.0, 1.0, 3.0, 6.0),
     n: int = 20,
     steps: int = 50,
@@ -248,12 +248,17 @@ def decreases_in_random_mdps(
     rng = np.random.default_rng(seed)
     mdps = [random_mdp(rng, n_states=30, n_actions=4, if_none="last") for _ in range(n)]
     rows = []
-    for eta, scale in product(etas, scales):
+    for step_size, scale in product(step_sizes, scales):
         lower_j, lower_v, worst = [], [], 0.0
         for mdp in mdps:
             theta = scale * rng.normal(size=(mdp.n_states, mdp.n_actions))
             path = run(
-                mdp, as_update(update), steps, step_size=eta, weighting="uniform", theta0=theta
+                mdp,
+                as_update(update),
+                steps,
+                step_size=step_size,
+                weighting="uniform",
+                theta0=theta,
             )
             change = np.diff(path.performance)
             lower_j += list(change < -ROUNDING)
@@ -261,7 +266,7 @@ def decreases_in_random_mdps(
             worst = max(worst, float(-change.min()))
         rows.append(
             {
-                "eta": eta,
+                "step_size": step_size,
                 "scale of theta_0": scale,
                 "updates that lower J": float(np.mean(lower_j)),
                 "lower v somewhere": float(np.mean(lower_v)),
@@ -361,7 +366,7 @@ def escort_safe_weight(theta: Floats, q: Floats, p: float = 2.0) -> Floats:
 
 @formula
 def value_loss(eps: Any, moved: Any, discount: Any) -> Any:
-    """Return what a step with values that are off by eps can cost, by how much the policy moves."""
+    """Return the largest loss of a step that changes the policy by `moved`, for errors of eps."""
     return 2 * eps * moved / (1 - discount)
 
 

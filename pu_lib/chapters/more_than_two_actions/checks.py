@@ -125,8 +125,8 @@ def mce_needs_a_share_of_n(compare: Recorder, update: str = "mce", factor: bool 
         compare.true("limit in balls", within, at={"weight": weight, "actions": n_actions})
     steps, lag = exact_count("mce", TWO, 200, bits=300)
     compare.equal("count in balls", count(update, TWO, 200), steps, limit="62", at={"n": 200})
-    found, limit = deficit(update, TWO, 200), float(lag)
-    compare.equal("deficit", found, limit, tolerance=1e-9, limit="that in balls", at={"n": 200})
+    measured, limit = deficit(update, TWO, 200), float(lag)
+    compare.equal("deficit", measured, limit, tolerance=1e-9, limit="that in balls", at={"n": 200})
     compare.report(
         share=mce_share(1.0, 3),
         steps=count(update, TWO, 1600),
@@ -155,10 +155,10 @@ def mce_pays_for_changes(compare: Recorder, update: str = "mce", times: float = 
         for name, history in histories(n_actions, n_actions):
             best = np.resize(np.argmax(history, axis=1), n)
             changes = int((np.diff(best) != 0).sum())
-            found = count(update, history, n, weight)
+            steps = count(update, history, n, weight)
             bound = changes_bound(times * changes, n_actions)
             at = {"actions": n_actions, "weight": weight, "n": n, "history": name}
-            compare.at_least("n'", float(found), bound, at=at)
+            compare.at_least("n'", float(steps), bound, at=at)
 
 
 # CE and SCE forget
@@ -214,8 +214,8 @@ def sums_of_largest_parameters_grow_slowly(
             compare.at_least("range", float(path[n]), bound, limit="the lower bound", at=at)
     slopes = []
     for n_actions in (3, 4):
-        found = np.ptp(pair_range(n_actions, 20_000)[[2000, 20_000]], axis=1)
-        slopes.append(float(np.diff(found)[0] / math.log(10)))
+        ranges = np.ptp(pair_range(n_actions, 20_000)[[2000, 20_000]], axis=1)
+        slopes.append(float(np.diff(ranges)[0] / math.log(10)))
         at = {"actions": n_actions}
         compare.at_least(
             "growth of the range per log n",
@@ -241,10 +241,10 @@ def cross_entropy_steps(seed: int, masked: bool) -> Iterator[tuple[Floats, Float
         theta = rng.normal(size=n_actions) * 10 ** rng.uniform(-1, 1.5)
         if draw % 4 == 0:
             theta[1] = theta[0]
-        kept = rng.random(n_actions) < (rng.uniform(0.2, 1) if masked else 1.0)
+        support = rng.random(n_actions) < (rng.uniform(0.2, 1) if masked else 1.0)
         best = int(rng.integers(n_actions))
-        kept[best] = True
-        pi = np.where(kept, np.exp(theta - theta[kept].max()), 0.0)
+        support[best] = True
+        pi = np.where(support, np.exp(theta - theta[support].max()), 0.0)
         step = np.eye(n_actions)[best] - pi / pi.sum()
         yield theta, theta + weight * rng.random() * step, weight
 
@@ -296,7 +296,7 @@ def ce_has_the_harmonic_range(
             compare.at_most("range", float(np.ptp(path, axis=1).max()), bound, at=at)
     slopes = {}
     for n_actions, weight in product((3, 4, 5), (0.03, 0.3, 1.0)):
-        spreads = []
+        spreads: list[float] = []
         for rounds in (300, 3000):
             spread, n = float(np.ptp(cascade(n_actions, rounds, weight))), rounds * (n_actions - 1)
             bound = range_bound(n, factor(n_actions), constant(n_actions, weight))
@@ -304,7 +304,8 @@ def ce_has_the_harmonic_range(
             at = {"actions": n_actions, "weight": weight, "n": n, "history": "cascade"}
             compare.at_most("range", spread, bound, at=at)
             compare.at_least("range", spread, least, limit="the lower bound", at=at)
-            use, spreads = max(use, spread / bound), [*spreads, spread]
+            use = max(use, spread / bound)
+            spreads.append(spread)
         if weight == 1.0:
             slope = (spreads[1] - spreads[0]) / math.log(10)
             slopes[n_actions] = slope
@@ -368,7 +369,7 @@ def sce_attains_the_largest_range(
 
 
 def all_histories() -> Iterator[tuple[dict[str, Any], list[list[float]], int, float]]:
-    """Yield the settings of the checks that an update forgets."""
+    """Yield the settings of the checks of updates that forget."""
     for n_actions, weight, n in product((3, 6), (0.3, 3.0), (100, 1000)):
         for name, history in histories(n_actions, 2):
             yield (
@@ -400,13 +401,13 @@ def ce_forgets(
     From a given range the bound is nearly attained if there are many actions, of which one is below
     all others, which are equal.
     """
-    found, use = [], 0.0
+    counts, use = [], 0.0
     for at, history, n, weight in all_histories():
         n_actions = at["actions"]
         spread = range_bound(n, factor(n_actions), ce_constant(n_actions, weight))
-        found.append(count(update, history, n, weight))
+        counts.append(count(update, history, n, weight))
         bound = times * return_bound(n_actions, weight, spread if range_term else 0.0)
-        compare.at_most("n'", float(found[-1]), float(bound), at=at)
+        compare.at_most("n'", float(counts[-1]), float(bound), at=at)
     for n_actions, weight in product((3, 50), (0.1, 0.5)):
         theta = np.array([0.0] * (n_actions - 1) + [-20.0])
         steps = steps_back(as_update(update), theta, weight)
@@ -433,7 +434,7 @@ def ce_forgets(
     compare_use(compare, "n' after a cascade", use, 0.21)
     steps, _ = exact_count("ce", TWO, 200, bits=600)
     compare.equal("count in balls", count(update, TWO, 200), steps, limit="4", at={"n": 200})
-    compare.report(most=max(found), use=f"{100 * use:.0f} %")
+    compare.report(most=max(counts), use=f"{100 * use:.0f} %")
 
 
 @check(
@@ -451,14 +452,14 @@ def sce_forgets(
 
     In the end all other actions but one are nearly as good as the last one.
     """
-    found, use = [], {3: 0.0, 6: 0.0}
+    counts, use = [], {3: 0.0, 6: 0.0}
     for at, history, n, weight in all_histories():
         n_actions = at["actions"]
         spread = range_bound(n, n_actions - 1, range_constant(n_actions, weight))
         odds = (n_actions - 1) * math.exp(spread)
         bound = escape_bound(odds, factor(n_actions, weight), weight, 1.0, 1.0)
-        found.append(count(update, history, n, weight))
-        compare.at_most("n'", float(found[-1]), float(bound), at=at)
+        counts.append(count(update, history, n, weight))
+        compare.at_most("n'", float(counts[-1]), float(bound), at=at)
         for gap, size in ((0.3, 1.0), (0.1, 5.0), (0.003 / weight, 1.0)) if n == 100 else ():
             final = [1 - gap] * (n_actions - 2) + [1 - size, 1.0]
             bound = escape_bound(odds, factor(n_actions, weight), weight, gap, size)
@@ -473,7 +474,7 @@ def sce_forgets(
     compare.equal("count in balls", count(update, TWO, 200), steps, limit="5", at={"n": 200})
     ours, theirs = deficit(update, TWO, 200), float(lag)
     compare.equal("deficit", ours, theirs, tolerance=1e-9, limit="that in balls", at={"n": 200})
-    compare.report(most=max(found), use=f"{100 * max(use.values()):.0f} %")
+    compare.report(most=max(counts), use=f"{100 * max(use.values()):.0f} %")
 
 
 # The sign condition
@@ -508,12 +509,12 @@ def safe_updates_that_escape_remember(
             least, most = (
                 (c * weight / 2, c * weight) if label == "MCE" else (weight / 2, c * weight)
             )
-            found, rise, move = adversary(update or safe, n, n_actions, weight)
+            steps, rise, move = adversary(update or safe, n, n_actions, weight)
             at = {"actions": n_actions, "weight": weight, "n": n, "update": label}
             compare.at_least("rise over the rest", rise / least, 1 - 1e-9, limit="κ", at=at)
             compare.at_most("change of a difference", move / most, 1 + 1e-9, limit="L", at=at)
             bound = times * adversary_bound(n, n_actions, least, most)
-            compare.at_least("n'", float(found), bound, at=at)
+            compare.at_least("n'", float(steps), bound, at=at)
     compare.report(**{"count of MCE": adversary("mce", 400, 3, 0.1)[0]})
 
 
@@ -645,7 +646,7 @@ def a_monotone_update_forgets(
     theta, q = np.log([1 / 8, 5 / 8, 1 / 4]), np.array([1.0, 0.9, 0.0])
     moved = chosen.step(theta, q, 1.0) - theta
     compare.true("lowers an action above average more than one below", moved[1] < moved[2])
-    found = _compare_transfer_counts(compare, chosen, logarithm)
+    figures = _compare_transfer_counts(compare, chosen, logarithm)
     for name, mdp in instances().items():
         path = run(mdp, chosen, 150, 1.0, "uniform")
         gaps, at = np.max(structure(mdp).v - path.v, axis=1), {"MDP": name}
@@ -654,7 +655,7 @@ def a_monotone_update_forgets(
         fall, size = float(np.diff(path.v, axis=0).min()), float(np.ptp(path.v))
         room = -ROUNDING * (1 + size)
         compare.at_least("change of a value", fall, room, limit="0, up to rounding", at=at)
-    compare.report(balls=balls, **found)
+    compare.report(balls=balls, **figures)
 
 
 def _compare_transfer(
@@ -733,7 +734,7 @@ def _compare_transfer_counts(
         odds = transfer_odds(n, n_actions, weight)
         return float(transfer_bound(odds, rise) if logarithm else 1 + 1 / rise)
 
-    found: dict[str, int | str] = {}
+    figures: dict[str, int | str] = {}
     for n_actions, weight, n in ((3, 0.1, 4000), (3, 1.0, 400), (5, 1.0, 400)):
         steps, _, _ = adversary(update, n, n_actions, weight)
         at: dict[str, Any] = {
@@ -747,13 +748,13 @@ def _compare_transfer_counts(
         limit = "the lower bound under the sign condition"
         compare.at_most("n' against the adversary", float(steps), refuted, limit=limit, at=at)
         if n == 4000:
-            found = {"adversary": steps, "lower bound": f"{refuted:.0f}"}
+            figures = {"adversary": steps, "lower bound": f"{refuted:.0f}"}
     most = 0
     for at, history, n, weight in all_histories():
         steps = count(update, history, n, weight)
         most = max(most, steps)
         compare.at_most("n'", float(steps), bound(n, at["actions"], weight), at=at)
-    return {"most": most, **found}
+    return {"most": most, **figures}
 
 
 # SCE
@@ -818,21 +819,21 @@ def approximate_values_cost_little(compare: Recorder, factor: float = 1.0) -> No
     sce, rng = as_update("sce"), np.random.default_rng(1)
     for draw, (theta, q, weight) in enumerate(states(1, 2000)):
         eps = float(10 ** rng.uniform(-3, 0))
-        given = q + rng.uniform(-eps, eps, len(q))
-        _compare_step(compare, theta, q, given, eps, weight, factor, {"draw": draw})
+        approximate = q + rng.uniform(-eps, eps, len(q))
+        _compare_step(compare, theta, q, approximate, eps, weight, factor, {"draw": draw})
     for weight in (0.01, 0.1, 1.0, 3.0):
         for p in np.linspace(0.01, 0.5, 200):
             theta = np.log([p, 1 - p])
-            q, given = np.array([-1.0, 1.0]), np.array([1e-13, 0.0])
+            q, approximate = np.array([-1.0, 1.0]), np.array([1e-13, 0.0])
             at = {"weight": weight, "p": float(p)}
-            _compare_step(compare, theta, q, given, 1.0, weight, factor, at)
+            _compare_step(compare, theta, q, approximate, 1.0, weight, factor, at)
     for name, mdp in instances().items():
         path = run(mdp, sce, 20, 1.0, "uniform")
         pi = softmax(path.theta[-1])
         true = mdp.evaluate(pi)
         for draw in range(10):
-            given = true.q + rng.uniform(-0.3, 0.3, true.q.shape)
-            new = sce.policy(sce.step(path.theta[-1], given, 1.0))
+            approximate = true.q + rng.uniform(-0.3, 0.3, true.q.shape)
+            new = sce.policy(sce.step(path.theta[-1], approximate, 1.0))
             fall = float((mdp.evaluate(new).v - true.v).min())
             bound = -factor * 0.6 * math.tanh(0.5) / (1 - mdp.discount)
             compare.at_least(
@@ -849,14 +850,14 @@ def _compare_step(
     compare: Recorder,
     theta: Floats,
     q: Floats,
-    given: Floats,
+    approximate: Floats,
     eps: float,
     weight: float,
     factor: float,
     at: dict[str, Any],
 ) -> None:
     """Compare the change and the loss of one step of SCE at given values with their bounds."""
-    pi, new = softmax(theta), softmax(UPDATES["sce"].step(theta, given, weight))
+    pi, new = softmax(theta), softmax(UPDATES["sce"].step(theta, approximate, weight))
     bound = factor * math.tanh(weight / 2) + ROUNDING
     change = float(np.abs(new - pi).sum() / 2)
     compare.at_most("total variation", change, bound, limit="tanh(w/2)", at=at)
@@ -921,13 +922,13 @@ def sce_converges(
         q, n = np.linspace(1.0, 0.0, n_actions), 5_000
         theta = follow(update, q, weight, n, np.linspace(-1.0, 1.0, n_actions))[-1]
         limit = (n_actions - 1) / n_actions
-        found = float(softmax(theta)[1:].sum() * weight * n)
+        scaled = float(softmax(theta)[1:].sum() * weight * n)
         at = {"actions": n_actions, "weight": weight}
-        compare.equal("(1 - π) W", found, limit, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
+        compare.equal("(1 - π) W", scaled, limit, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
     path = run(late_reward_mdp(), update, 5_000, 1.0, [1.0, successor_weight, 0.0])
-    found = float(path.policies[-1, 0, 1] * path.weights[:, 0].sum())
+    scaled = float(path.policies[-1, 0, 1] * path.weights[:, 0].sum())
     at = {"MDP": "late_reward_mdp()", "weight of the second state": successor_weight}
-    compare.equal("(1 - π) W", found, 0.5, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
+    compare.equal("(1 - π) W", scaled, 0.5, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
     compare.report(updates=updates, shortfall=shortfall)
 
 
@@ -1008,20 +1009,20 @@ def corners() -> Iterator[tuple[Floats, Floats, float]]:
 def sce_is_a_gradient(compare: Recorder, update: str = "sce") -> None:
     """The step is minus the derivative of the cross-entropy over D, by central differences."""
     for draw, (theta, q, weight) in enumerate(states(5, 100)):
-        kept = below_average(theta, q)
+        mask = below_average(theta, q)
         best = int(q.argmax())
-        kept[best] = True
-        found = (as_update(update).step(theta, q, weight) - theta) / weight
+        mask[best] = True
+        direction = (as_update(update).step(theta, q, weight) - theta) / weight
         with precision(400):
             slopes = []
             for a in range(len(q)):
                 ends = []
                 for shift in (arb(2) ** -100, -(arb(2) ** -100)):
                     moved = [arb(x) + shift * (b == a) for b, x in enumerate(theta.tolist())]
-                    total = sum((moved[b].exp() for b in np.flatnonzero(kept)), arb(0))
+                    total = sum((moved[b].exp() for b in np.flatnonzero(mask)), arb(0))
                     ends.append(total.log() - moved[best])
                 slopes.append(float((ends[1] - ends[0]) * arb(2) ** 99))
-        error = float(np.abs(found - np.array(slopes)).max()) * min(1.0, weight)
+        error = float(np.abs(direction - np.array(slopes)).max()) * min(1.0, weight)
         size = 1 + float(np.abs(theta).max())
         compare.at_most(
             "error of the step", error, 1e-14 * size, limit="rounding", at={"draw": draw}
@@ -1114,12 +1115,12 @@ def the_mask_does_not_help_with_samples(compare: Recorder, update: str = "sce") 
     """
     starts = [[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0]]
     means = [Fraction(1), Fraction(1, 2), Fraction(3, 5)]
-    found = {}
+    performances = {}
     for name, policy in ENDS.items():
         at: dict[str, Any] = {"update": name}
         step = exact_mean_step(name == "sce", policy)
         compare.equal("exact mean step", step, [0, 0, 0], limit="0", at=at)
-        found[name] = sum(x * y for x, y in zip(policy, means, strict=True))
+        performances[name] = sum(x * y for x, y in zip(policy, means, strict=True))
         for start in starts:
             at = {"update": name, "start": start}
             run_of = update if name == "sce" else name
@@ -1129,11 +1130,11 @@ def the_mask_does_not_help_with_samples(compare: Recorder, update: str = "sce") 
             compare.at_most(
                 "distance from the policy", off, 1e-12, limit="0, up to rounding", at=at
             )
-    compare.equal("value of SCE", found["sce"], Fraction(1033, 1615), limit="1033/1615")
+    compare.equal("value of SCE", performances["sce"], Fraction(1033, 1615), limit="1033/1615")
     compare.report(
         starts=len(starts),
-        value=f"{float(found['sce']):.4f}",
-        **{"value of CE": f"{float(found['ce']):.4f}"},
+        value=f"{float(performances['sce']):.4f}",
+        **{"value of CE": f"{float(performances['ce']):.4f}"},
     )
 
 
@@ -1149,6 +1150,6 @@ def rate_at_limiting_ties_is_open(compare: Recorder, update: str = "sce") -> Non
         growth, at = last / first, {"update": name}
         compare.at_least("growth of t π in the last phase", growth, 10.0, limit="10", at=at)
         if name == update:
-            found = {"early": early, "first": f"{first:.2f}", "late": late, "last": f"{last:.1f}"}
+            figures = {"early": early, "first": f"{first:.2f}", "late": late, "last": f"{last:.1f}"}
     time, third = rate_run("mce", 3)[-1]
-    compare.report(**found, **{"early of MCE": time, "first of MCE": f"{third:.3f}"})
+    compare.report(**figures, **{"early of MCE": time, "first of MCE": f"{third:.3f}"})

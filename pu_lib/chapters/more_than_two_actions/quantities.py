@@ -251,7 +251,7 @@ def pair_constant(n_actions: int, w: float) -> float:
 
 
 def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
-    """Return the bound min(w, C e^-h) on what one step adds to a sum of the largest parameters."""
+    """Return the bound min(w, C e^-h) on the rise of a sum of largest parameters in one step."""
     largest = w * max(n_actions - 1, math.exp(w))
     return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
 
@@ -534,9 +534,9 @@ def exact_mean_step(masked: bool, policy: Sequence[Fraction]) -> list[Fraction]:
         q, p = [Fraction(x) for x in values], Fraction(str(chance))
         mean = sum((x * y for x, y in zip(policy, q, strict=True)), Fraction(0))
         best = max(range(len(q)), key=lambda a: q[a])
-        kept = [a for a in range(len(q)) if a == best or not masked or q[a] < mean]
-        size = sum((policy[a] for a in kept), Fraction(0))
-        for a in kept:
+        actions = [a for a in range(len(q)) if a == best or not masked or q[a] < mean]
+        size = sum((policy[a] for a in actions), Fraction(0))
+        for a in actions:
             total[a] += p * ((a == best) - policy[a] / size)
     return total
 
@@ -549,7 +549,7 @@ def rate_run(update: str | Update, cycles: int = 4) -> list[tuple[int, float]]:
     before. When it has probability one half, the phase lasts another pi(3)^-1.75 steps, with pi(3)
     at the start of the phase. The pairs are those when the best action has reached one half.
     """
-    chosen, found, t = as_update(update), [], 0
+    chosen, ends, t = as_update(update), [], 0
     q, lead = np.array([0.5, 0.5, 0.0]), 0.12
     theta = chosen.initial(1, 3)[0]
     for cycle_ in range(cycles):
@@ -558,13 +558,13 @@ def rate_run(update: str | Update, cycles: int = 4) -> list[tuple[int, float]]:
         last = softmax(theta)[2] ** -1.75
         while softmax(theta)[best] < 0.5:
             theta, t = chosen.step(theta, q), t + 1
-        found.append((t, t * float(softmax(theta)[2])))
+        ends.append((t, t * float(softmax(theta)[2])))
         if cycle_ == cycles - 1:
             break
         one = DeterministicMDP(q[np.newaxis], np.full((1, 3), -1), np.array([3]), 0.5)
         theta = run_process(one, chosen, theta[np.newaxis], np.ones((1, 1)), int(last)).theta[0]
         t, lead = t + int(last), lead / 2
-    return found
+    return ends
 
 
 # Variants

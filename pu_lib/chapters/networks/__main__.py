@@ -14,9 +14,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Make all runs and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m pu_lib.chapters.networks",
-        description="Make the runs of the chapter on networks: first those that choose the rates, "
-        "then the judged ones, then those decided later. Stop it at any time; it continues where "
-        "it was.",
+        description="Make the runs of the chapter on networks: first those that choose the step "
+        "sizes, then the judged ones, then those decided later. The command can be stopped at any "
+        "time; started again, it continues where it was.",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the finished runs")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")

@@ -23,7 +23,7 @@ from pu_lib.chapters.networks.quantities import (
     methods,
     outcomes,
     protocol,
-    rates,
+    step_sizes,
     turns,
 )
 from pu_lib.claims.tables import Html
@@ -72,13 +72,13 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
             ns = np.array(judged_lengths(task, method))
             if not ns.size:
                 continue
-            kept = [level(task, method, n) for n in ns]
-            means = np.array([found.mean for found in kept])
-            ends = np.array([(found.mean - found.low, found.high - found.mean) for found in kept])
+            levels = [level(task, method, n) for n in ns]
+            means = np.array([each.mean for each in levels])
+            ends = np.array([(each.mean - each.low, each.high - each.mean) for each in levels])
             look = _look(method)
             (drawn,) = ax.plot(ns, means, **look)
             ax.errorbar(ns, means, abs(ends.T), fmt="none", ecolor=look["color"], elinewidth=0.9)
-            hollow = np.array([found.censored > 0 for found in kept])
+            hollow = np.array([each.censored > 0 for each in levels])
             ax.plot(
                 ns[hollow],
                 means[hollow],
@@ -102,10 +102,9 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
 
 
 def slopes_table() -> pd.DataFrame:
-    """Return the slope of each method on each task, with its interval and what it decides.
+    """Return the slope of each method on each task, with its interval and verdict.
 
-    Where a method is not judged at all lengths, the cell has the first and the last of those that
-    the slope is from.
+    If a method is not judged at all lengths, the cell has its first and its last judged length.
     """
     rows = {}
     for method, loss in LOSSES.items():
@@ -114,11 +113,11 @@ def slopes_table() -> pd.DataFrame:
             if method not in methods(name):
                 cells[task.title] = ""
                 continue
-            found = growth(name, method)
+            fit = growth(name, method)
             cells[task.title] = (
-                found.verdict
-                if np.isnan(found.slope)
-                else f"{found.slope:.2f} [{found.low:.2f}, {found.high:.2f}] {found.verdict}"
+                fit.verdict
+                if np.isnan(fit.slope)
+                else f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}] {fit.verdict}"
             )
             judged = judged_lengths(name, method)
             if 1 < len(judged) < len(lengths(name)):
@@ -137,13 +136,13 @@ def task_table(task: str, tuned: Tuned = "phase 1") -> pd.DataFrame:
     for method in methods(task):
         cells = {}
         for n in lengths(task, tuned):
-            found = level(task, method, n, tuned)
-            if found.runs:
+            result = level(task, method, n, tuned)
+            if result.runs:
                 cells[f"after {n}"] = (
-                    f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}], "
-                    f"{found.median:.0f}, {found.average:.0f}; {found.censored}/{found.learnt}"
-                    if found.judged
-                    else f"{found.learnt} of {found.runs} had learnt"
+                    f"{result.mean:.0f} [{result.low:.0f}, {result.high:.0f}], "
+                    f"{result.median:.0f}, {result.average:.0f}; {result.censored}/{result.learnt}"
+                    if result.judged
+                    else f"{result.learnt} of {result.runs} had learnt"
                 )
         if cells:
             rows[LOSSES[method].label] = cells
@@ -170,8 +169,8 @@ def sooner_table(over: str) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def rates_table() -> pd.DataFrame:
-    """Return the rates tried and those tuned on phase 1 and on both; a star marks an end."""
+def step_sizes_table() -> pd.DataFrame:
+    """Return the step sizes tried and those tuned on phase 1 and on both; a star marks an end."""
     rows = {}
     for method, grid in protocol()["rates"].items():
         if len(grid) == 1:
@@ -181,10 +180,13 @@ def rates_table() -> pd.DataFrame:
             if method not in methods(name):
                 cells[task.title] = ""
                 continue
-            found = rates(name, method)
-            marked = [f"{x:g}" + ("*" if x in (grid[0], grid[-1]) else "") for x in found.values()]
+            tuned = step_sizes(name, method)
+            marked = [f"{x:g}" + ("*" if x in (grid[0], grid[-1]) else "") for x in tuned.values()]
             cells[task.title] = marked[0] if marked[0] == marked[1] else " | ".join(marked)
-        rows[LOSSES[method].label] = {"rates tried": ", ".join(f"{x:g}" for x in grid), **cells}
+        rows[LOSSES[method].label] = {
+            "step sizes tried": ", ".join(f"{x:g}" for x in grid),
+            **cells,
+        }
     return pd.DataFrame(rows).T
 
 
@@ -229,12 +231,12 @@ def turns_table() -> pd.DataFrame:
 
 
 def outcomes_table() -> pd.DataFrame:
-    """Return what became of each sentence that the protocol tests, task by task."""
+    """Return the outcome of each sentence of the protocol's rules on each task."""
     return pd.DataFrame(outcomes()).T.fillna("")
 
 
 def losses() -> Html:
-    """Return the losses as they would be written in PyTorch."""
+    """Return the losses as code for PyTorch."""
     entries = "".join(
         f"<dt><strong>{html.escape(loss.label)}</strong> ({html.escape(loss.steps)})</dt>"
         f'<dd><pre tabindex="0">{html.escape(loss.code)}</pre></dd>'

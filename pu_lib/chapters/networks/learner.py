@@ -1,4 +1,4 @@
-"""A run of a method on a task, which can be copied at any update."""
+"""Learners: a method on a task that changes once."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Task:
         The numbers of features and of actions.
     gamma, exploration : float
         The discount factor, and the probability of an action drawn uniformly.
-    pays : tuple of tuple of float
-        What the two ends pay before and after the change.
+    end_rewards : tuple of tuple of float
+        The rewards of the two ends, before and after the change.
     memory : int
-        The number of transitions kept.
+        The number of transitions that are stored.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Task:
     actions: int
     gamma: float
     exploration: float
-    pays: tuple[tuple[float, float], tuple[float, float]]
+    end_rewards: tuple[tuple[float, float], tuple[float, float]]
     memory: int = engine.BATCH
 
 
@@ -57,111 +57,117 @@ TASKS = {
 
 
 class Learner:
-    """Two networks that learn a task.
+    """An actor and a critic that learn a task.
 
     Parameters
     ----------
     task : Task
     method : str
         One of `pu_lib.engine.networks.METHODS`.
-    rate : float
+    step_size : float
         The step size of the actor.
     seed : int
         The seed of all randomness.
     """
 
-    def __init__(self, task: Task, method: str, rate: float, seed: int) -> None:
-        self.name = f"{method} with rate {rate:g} and seed {seed} on {task.name}"
-        self.task, self.method, self.rate = task, engine.METHODS.index(method), rate
-        self.words = seed_state(seed, "networks", 0)
-        units, batch = engine.UNITS, engine.BATCH
-        rows = engine.rows(task.inputs, task.actions)
-        self.counts = np.zeros(2, np.int64)
-        self.powers = np.ones(4)
-        self.networks = np.zeros((3, rows, units))
-        self.moments = np.zeros((4, rows, units))
-        self.states = np.zeros((batch, 5))
-        self.memory = np.zeros((task.memory, 2 * task.inputs + 3))
-        self._scratch = (
-            np.zeros((units, units)),
-            np.zeros((3, batch, task.inputs)),
-            np.zeros((6, batch, units)),
-            np.zeros((8, batch, task.actions)),
-            np.zeros((rows, units)),
-        )
-        draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    def __init__(self, task: Task, method: str, step_size: float, seed: int) -> None:
+        self.name = f"{method} with step size {step_size:g} and seed {seed} on {task.name}"
+        self.task, self.method = task, engine.METHODS.index(method)
+        self.step_size = step_size
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+        critic = self._new_network(rng, 0.0)
         bias = {"pg-es": 1.0, "di fit": 1.0 / task.actions}.get(method, 0.0)
-        for network, last in ((1, 0.0), (0, bias)):
-            self.networks[network] = self._draw(draws, last)
-        self.networks[2] = self.networks[1]
-        engine.start_all(task.kind, self.states, self.words)
+        actor = self._new_network(rng, bias)
+        self.state = engine.TrainState(
+            words=seed_state(seed, "networks", 0),
+            counts=np.zeros(2, np.int64),
+            actor=actor,
+            critic=critic,
+            target=critic.parameters.copy(),
+            tasks=np.zeros((engine.BATCH, 5)),
+            transitions=np.zeros((task.memory, 2 * task.inputs + 3)),
+        )
+        self._workspace = engine.new_workspace(task.inputs, task.actions)
+        engine.start_all(task.kind, self.state.tasks, self.state.words)
 
-    def _draw(self, draws: np.random.Generator, bias: float) -> Floats:
-        """Return weights of variance 1/n for n inputs, a tenth of that in the last layer's size."""
+    def _new_network(self, rng: np.random.Generator, bias: float) -> engine.Network:
+        """Return a network with a bias of its outputs and with random weights.
+
+        Weights have variance 1/n for n inputs; those of the last layer are ten times smaller.
+        """
         units, task = engine.UNITS, self.task
         active = 2 if task.kind == engine.GRID else task.inputs
 
         def weights(count: int, fan_in: int, scale: float = 1.0) -> Floats:
-            return np.asarray((2 * draws.random((count, units)) - 1) * scale * np.sqrt(3 / fan_in))
+            return np.asarray((2 * rng.random((count, units)) - 1) * scale * np.sqrt(3 / fan_in))
 
-        none = np.zeros((1, units))
-        last = none.copy()
+        zeros = np.zeros((1, units))
+        last = zeros.copy()
         last[0, : task.actions] = bias
-        return np.concatenate(
+        parameters = np.concatenate(
             [
                 weights(task.inputs, active),
-                none,
+                zeros,
                 weights(units, units),
-                none,
+                zeros,
                 weights(task.actions, units, 0.1),
                 last,
             ]
         )
+        return engine.Network(parameters, np.zeros((2, *parameters.shape)), np.ones(2))
 
     def learn(self, updates: int, phase: int) -> Floats:
-        """Return the reward and the episodes that ended, for each ten of a number of updates.
+        """Make a number of updates.
 
-        Raises a `ValueError` if a parameter is not finite afterwards.
+        Parameters
+        ----------
+        updates : int
+            The number of updates.
+        phase : {0, 1}
+            Before or after the change.
+
+        Returns
+        -------
+        ndarray, shape (windows, 2)
+            The sum of the rewards and the number of ended episodes in each ten updates.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not finite afterwards.
         """
         task = self.task
-        earned = np.zeros((-(-updates // engine.WINDOW), 2))
-        engine.train(
-            task.kind,
-            np.array(task.pays),
-            phase,
-            self.method,
-            self.rate,
-            task.gamma,
-            task.exploration,
-            updates,
-            self.words,
-            self.counts,
-            self.powers,
-            self.networks,
-            self.moments,
-            self.states,
-            self.memory,
-            *self._scratch,
-            earned,
+        settings = engine.Settings(
+            kind=task.kind,
+            phase=phase,
+            end_rewards=np.array(task.end_rewards[phase]),
+            gamma=task.gamma,
+            exploration=task.exploration,
+            method=self.method,
+            step_size=self.step_size,
         )
-        # The loop does not check them. A parameter that is not finite stays so.
-        if not np.isfinite(self.networks).all():
+        earned = np.zeros((-(-updates // engine.WINDOW), 2))
+        engine.train(settings, self.state, self._workspace, updates, earned)
+        # The loop does not check the parameters. One that is not finite stays so.
+        if not all(
+            np.isfinite(network.parameters).all()
+            for network in (self.state.actor, self.state.critic)
+        ):
             raise ValueError(
                 f"run of {self.name}: the parameters leave the range of floats (1.8e308) within "
-                f"{self.counts[0]} updates; use a smaller rate."
+                f"{self.state.counts[0]} updates; use a smaller step size."
             )
         return earned
 
     def values_of_chain(self) -> Floats:
-        """Return the critic's values in the inner states of a chain, shape (7, A)."""
+        """Return the critic's values of the inner states of a chain, shape (7, A)."""
         turns = np.pi / 8 * np.outer(np.arange(1, 8), np.arange(1, 5))
         x = np.zeros((engine.BATCH, 4))
         x[:7] = np.cos(turns)
-        h1, h2 = np.zeros((2, engine.BATCH, engine.UNITS))
-        values = np.zeros((engine.BATCH, 2))
-        engine.forward(self.networks, 1, x, h1, h2, values)
-        return values[:7]
+        layers = engine.new_layers(2)
+        engine.forward(self.state.critic.parameters, x, layers)
+        return layers.outputs[:7]
 
     def copy(self) -> Learner:
-        """Return a copy that shares nothing with this one."""
+        """Return a deep copy."""
         return deepcopy(self)

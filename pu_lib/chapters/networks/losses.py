@@ -1,9 +1,9 @@
-"""The methods: what each minimises, as it would be written in PyTorch.
+"""The losses of the methods, as code for PyTorch.
 
-In all lines `f` are the actor's scores of a batch of states, one column an action, and `q` are the
-critic's values of all actions, detached. Names that end in `_old` are those of the first step on a
-batch, detached. `eta` is the step size of DI and NPG. A logarithm of a probability is that of
-`log_softmax`: in float32 a softmax is 0 from log-odds of about 104 on, and its logarithm infinite.
+In the code `f` are the actor's scores of a batch of states, one column for each action, and `q` are
+the critic's values of all actions, detached. Names that end in `_old` are those of the first step
+on a batch, detached. `eta` is the step size of DI and NPG. Logarithms of probabilities are computed
+by `log_softmax`: in float32 a softmax is 0 for log-odds above 104, and its logarithm is infinite.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Statistics of the runs with networks, as the protocol states them.
 
 A run is judged if it had learnt before the change. Its recovery n' is the number of updates after
 the change, or the cap if it has not recovered by then. All statistics are over the seeds of such
-runs at the rates tuned on phase 1, unless `tuned` names the other tuning.
+runs at the step sizes tuned on phase 1, unless `tuned` names the other tuning.
 
 **Slope.** Least squares of :math:`\log n'` on :math:`\log n_1`, the length of phase 1. Its interval
 resamples seeds, each with all its lengths.
@@ -30,7 +30,7 @@ from scipy.stats import mannwhitneyu, t
 from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.losses import LOSSES
-from pu_lib.chapters.networks.runs import HERE, best_rates, optimal_reward, protocol
+from pu_lib.chapters.networks.runs import HERE, best_step_sizes, optimal_reward, protocol
 
 __all__ = [
     "Growth",
@@ -49,11 +49,11 @@ __all__ = [
     "outcomes",
     "post_hoc_table",
     "protocol",
-    "rates",
     "ratio",
     "ratio_interval",
     "recoveries",
     "slope_of_seeds",
+    "step_sizes",
     "table",
     "tuning_table",
     "turns",
@@ -66,11 +66,11 @@ SEED = 46
 
 @cache
 def table() -> pd.DataFrame:
-    """Return the judged runs, one row a run and length of phase 1.
+    """Return the judged runs, one row for each run and length of phase 1.
 
-    The columns are `task`, `method`, `tuned` (on phase 1 or on both), `rate`, `seed`, `length`,
-    `end` (the reward before the change as a share of the optimum; for CartPole steps an episode),
-    `learnt`, `recovery` and `censored`.
+    The columns are `task`, `method`, `tuned` (on phase 1 or on both), `step_size`, `seed`,
+    `length`, `end` (the reward before the change as a share of the optimum; for CartPole, the mean
+    length of episodes), `learnt`, `recovery` and `censored`.
     """
     return pd.read_csv(HERE / "data" / "runs.csv")
 
@@ -80,7 +80,7 @@ def post_hoc_table() -> pd.DataFrame:
     """Return the runs decided after the judged ones, with the same columns.
 
     They are PG-SM at the longest phase 1 with a cap of 60 000 updates, and three methods at other
-    rates.
+    step sizes.
     """
     return pd.read_csv(HERE / "data" / "post_hoc.csv")
 
@@ -89,23 +89,23 @@ def post_hoc_table() -> pd.DataFrame:
 def turns() -> pd.DataFrame:
     """Return when the critics of some methods prefer the new best end of the chain of .2 and 1.
 
-    The columns are `task`, `method`, `rate`, `seed`, `length`, `turned` (updates after the change,
-    see `pu_lib.chapters.networks.runs.critic_turns`), `censored` and `recovery`, that of the same
-    run; for PG-SM with the larger cap. These runs were decided after the judged ones, too.
+    The columns are `task`, `method`, `step_size`, `seed`, `length`, `turned` (updates after the
+    change, see `pu_lib.chapters.networks.runs.critic_turns`), `censored`, and `recovery` of the
+    same run, for PG-SM with the larger cap. These runs, too, were decided after the judged ones.
     """
     watched = pd.read_csv(HERE / "data" / "critics.csv")
     parts: list[pd.DataFrame] = []
     for method in watched.method.unique():
         runs = watched[watched.method == method]
         tuned: Tuned = "post hoc" if method == "pg-sm" else "phase 1"
-        own = recoveries("chain .2", method, int(runs.length.iloc[0]), tuned)
-        parts.append(runs.merge(own[["seed", "recovery"]], on="seed", how="left"))
+        recovered = recoveries("chain .2", method, int(runs.length.iloc[0]), tuned)
+        parts.append(runs.merge(recovered[["seed", "recovery"]], on="seed", how="left"))
     return pd.concat(parts, ignore_index=True)
 
 
 @cache
 def tuning_table() -> pd.DataFrame:
-    """Return the runs of the tuning, with the mean rewards a step before and after the change."""
+    """Return the runs of the tuning, with the mean rewards per step before and after the change."""
     return pd.read_csv(HERE / "data" / "tuning.csv")
 
 
@@ -120,7 +120,7 @@ def lengths(task: str, tuned: Tuned = "phase 1") -> list[int]:
     return list(judging["lengths_both"] if tuned == "both" else judging["lengths"][task])
 
 
-def _own(task: str, method: str, tuned: Tuned) -> pd.DataFrame:
+def _runs(task: str, method: str, tuned: Tuned) -> pd.DataFrame:
     runs = post_hoc_table() if tuned == "post hoc" else table()
     return runs[(runs.task == task) & (runs.method == method) & (runs.tuned == tuned)]
 
@@ -129,9 +129,9 @@ def recoveries(
     task: str, method: str, length: int, tuned: Tuned = "phase 1", learnt: bool = True
 ) -> pd.DataFrame:
     """Return the runs of a method at one length, by default those that had learnt."""
-    own = _own(task, method, tuned)
-    own = own[own.length == length]
-    return own[own.learnt] if learnt else own
+    runs = _runs(task, method, tuned)
+    runs = runs[runs.length == length]
+    return runs[runs.learnt] if learnt else runs
 
 
 def interquartile_mean(values: Sequence[float] | Floats) -> float:
@@ -192,10 +192,10 @@ class Level:
 def level(task: str, method: str, length: int, tuned: Tuned = "phase 1") -> Level:
     """Return the interquartile mean of the recovery at one length, and the counts of runs."""
     runs = recoveries(task, method, length, tuned, learnt=False)
-    own = runs[runs.learnt]
-    times = own.recovery.to_numpy(float)
-    counts = len(runs), len(own), int(own.censored.sum())
-    if len(own) < protocol()["statistics"]["least"]:
+    learnt = runs[runs.learnt]
+    times = learnt.recovery.to_numpy(float)
+    counts = len(runs), len(learnt), int(learnt.censored.sum())
+    if len(learnt) < protocol()["statistics"]["least"]:
         return Level(*counts, *[float("nan")] * 5)
     resampled = np.array([interquartile_mean(times[rows]) for rows in _resamples(len(times))])
     middle = float(np.median(times)), float(times.mean())
@@ -241,9 +241,9 @@ class Growth:
 
         The protocol has no such verdict. It replaces ``flat`` and ``undecided`` only.
         """
-        found = self.by_protocol
+        verdict = self.by_protocol
         capped = 0 < self.runs <= 2 * self.censored
-        return "at the cap" if capped and found in ("flat", "undecided") else found
+        return "at the cap" if capped and verdict in ("flat", "undecided") else verdict
 
 
 @cache
@@ -252,29 +252,29 @@ def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
     judged = judged_lengths(task, method, tuned)
     if len(judged) < 2:
         return Growth(float("nan"), float("nan"), float("nan"), 0, 0)
-    own = pd.concat([recoveries(task, method, n, tuned) for n in judged])
-    x, y = np.log(own.length.to_numpy(float)), np.log(own.recovery.to_numpy(float))
-    seeds, place = np.unique(own.seed.to_numpy(), return_inverse=True)
+    runs = pd.concat([recoveries(task, method, n, tuned) for n in judged])
+    x, y = np.log(runs.length.to_numpy(float)), np.log(runs.recovery.to_numpy(float))
+    seeds, index = np.unique(runs.seed.to_numpy(), return_inverse=True)
     x = x - x.mean()  # the slope needs no origin
     moments = np.stack([np.ones_like(x), x, y, x * x, x * y])
-    sums = np.stack([np.bincount(place, weights, len(seeds)) for weights in moments], axis=1)
-    found, *resampled = _slopes(np.stack([sums.sum(axis=0), *sums[_resamples(len(seeds))].sum(1)]))
-    return Growth(found, *_interval(np.array(resampled)), len(own), int(own.censored.sum()))
+    sums = np.stack([np.bincount(index, weights, len(seeds)) for weights in moments], axis=1)
+    slope, *resampled = _slopes(np.stack([sums.sum(axis=0), *sums[_resamples(len(seeds))].sum(1)]))
+    return Growth(slope, *_interval(np.array(resampled)), len(runs), int(runs.censored.sum()))
 
 
 def slope_of_seeds(task: str, method: str) -> tuple[float, float, float]:
     """Return the mean of the slopes of the single seeds, with a t interval.
 
-    It is another interval than the protocol's, to see how much hangs on the kind.
+    It is not the protocol's interval. It shows how much depends on the kind of interval.
     """
-    own = pd.concat([recoveries(task, method, n) for n in judged_lengths(task, method)])
-    found = [
-        float(np.polyfit(np.log(runs.length), np.log(runs.recovery), 1)[0])
-        for _, runs in own.groupby("seed")
-        if len(runs) > 1
+    runs = pd.concat([recoveries(task, method, n) for n in judged_lengths(task, method)])
+    slopes = [
+        float(np.polyfit(np.log(one.length), np.log(one.recovery), 1)[0])
+        for _, one in runs.groupby("seed")
+        if len(one) > 1
     ]
-    mean, error = np.mean(found), np.std(found, ddof=1) / np.sqrt(len(found))
-    low, high = t.interval(protocol()["statistics"]["level"], len(found) - 1, mean, error)
+    mean, error = np.mean(slopes), np.std(slopes, ddof=1) / np.sqrt(len(slopes))
+    low, high = t.interval(protocol()["statistics"]["level"], len(slopes) - 1, mean, error)
     return float(mean), float(low), float(high)
 
 
@@ -308,13 +308,13 @@ def improvement(task: str, method: str, over: str, length: int) -> Improvement |
     """Return the probability that a method recovers sooner; None if one of them is not judged."""
     if not (level(task, method, length).judged and level(task, over, length).judged):
         return None
-    own = recoveries(task, method, length).recovery.to_numpy(float)
+    times = recoveries(task, method, length).recovery.to_numpy(float)
     other = recoveries(task, over, length).recovery.to_numpy(float)
-    wins = int((own[:, None] < other).sum())
-    ties = int((own[:, None] == other).sum())
-    pairs = own.size * other.size
+    wins = int((times[:, None] < other).sum())
+    ties = int((times[:, None] == other).sum())
+    pairs = times.size * other.size
     with np.errstate(all="ignore"):
-        p = float(mannwhitneyu(own, other, method="asymptotic").pvalue)
+        p = float(mannwhitneyu(times, other, method="asymptotic").pvalue)
     return Improvement((wins + ties / 2) / pairs, pairs, wins, 1.0 if np.isnan(p) else p)
 
 
@@ -326,11 +326,11 @@ def holm(values: Mapping[str, float]) -> dict[str, float]:
     >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
     {'a': 0.03, 'c': 0.06, 'b': 0.06}
     """
-    found, most = {}, 0.0
+    corrected, largest = {}, 0.0
     for rank, (name, p) in enumerate(sorted(values.items(), key=lambda item: item[1])):
-        most = max(most, min(1.0, (len(values) - rank) * p))
-        found[name] = most
-    return found
+        largest = max(largest, min(1.0, (len(values) - rank) * p))
+        corrected[name] = largest
+    return corrected
 
 
 @cache
@@ -347,13 +347,13 @@ def improvements(
         Another length of phase 1.
     """
     length = lengths(task)[-1] if length is None else length
-    found = {
+    improved = {
         method: better
         for method in methods(task)
         if method != over and (better := improvement(task, method, over, length)) is not None
     }
-    corrected = holm({method: better.p for method, better in found.items()})
-    return {method: (better, corrected[method]) for method, better in found.items()}
+    corrected = holm({method: better.p for method, better in improved.items()})
+    return {method: (better, corrected[method]) for method, better in improved.items()}
 
 
 def ratio(
@@ -373,13 +373,13 @@ def ratio_interval(task: str, method: str, over: str, length: int) -> tuple[floa
 
     It resamples the runs of both.
     """
-    own, other = (recoveries(task, m, length).recovery.to_numpy(float) for m in (method, over))
+    times, other = (recoveries(task, m, length).recovery.to_numpy(float) for m in (method, over))
     rng = np.random.default_rng(SEED)
     resamples = protocol()["statistics"]["resamples"]
     return _interval(
         np.array(
             [
-                interquartile_mean(rng.choice(own, own.size))
+                interquartile_mean(rng.choice(times, times.size))
                 / interquartile_mean(rng.choice(other, other.size))
                 for _ in range(resamples)
             ]
@@ -387,15 +387,15 @@ def ratio_interval(task: str, method: str, over: str, length: int) -> tuple[floa
     )
 
 
-def rates(task: str, method: str) -> dict[str, float]:
-    """Return the rates tuned on phase 1 and on both phases."""
+def step_sizes(task: str, method: str) -> dict[str, float]:
+    """Return the step sizes tuned on phase 1 and on both phases."""
     rows: Any = tuning_table().to_dict("records")
-    return best_rates(rows, task, method)
+    return best_step_sizes(rows, task, method)
 
 
 def outcomes() -> dict[str, dict[str, str]]:
     """Return the outcome of each sentence of the protocol's rules on each task."""
-    found: dict[str, dict[str, str]] = {}
+    by_sentence: dict[str, dict[str, str]] = {}
     for task in protocol()["judging"]["methods"]:
         better = improvements(task, "pg-sm")
         cells = {"PG-SM's recovery grows": growth(task, "pg-sm").verdict}
@@ -404,16 +404,16 @@ def outcomes() -> dict[str, dict[str, str]]:
         for method in ("ce", "di fit", "greedy"):
             cells[f"{LOSSES[method].label} before PG-SM in all pairs"] = "not judged"
             if method in better:
-                own, p = better[method]
+                improved, p = better[method]
                 cells[f"{LOSSES[method].label} before PG-SM in all pairs"] = (
-                    f"{own.wins} of {own.pairs}, p = {p:.1g}"
+                    f"{improved.wins} of {improved.pairs}, p = {p:.1g}"
                 )
-        parts = []
+        ratios = []
         for length in lengths(task):
             times, bound = ratio(task, length)
             if length >= 2000 and not np.isnan(times):
-                parts.append(f"{'≥ ' if bound else ''}{times:.1f}")
-        cells["PG-SM : CE from 1.4 to 14"] = ", ".join(parts) or "not judged"
+                ratios.append(f"{'≥ ' if bound else ''}{times:.1f}")
+        cells["PG-SM : CE from 1.4 to 14"] = ", ".join(ratios) or "not judged"
         control = improvements(task, "greedy")
         for method in ("ce", "di fit"):
             cells[f"{LOSSES[method].label} against greedy"] = (
@@ -425,5 +425,5 @@ def outcomes() -> dict[str, dict[str, str]]:
         cells["soft NeuRD flat, NeuRD growing"] = f"{soft}, {plain}"
         cells["PG-SM with entropy not flat"] = growth(task, "pg-sm entropy").verdict
         for sentence, cell in cells.items():
-            found.setdefault(sentence, {})[TASKS[task].title] = cell
-    return found
+            by_sentence.setdefault(sentence, {})[TASKS[task].title] = cell
+    return by_sentence

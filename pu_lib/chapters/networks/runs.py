@@ -1,4 +1,4 @@
-"""All runs of the chapter, by one command that can be stopped at any time."""
+"""The runs of the chapter, which one command makes; stopped, it continues where it was."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pu_lib.progress import progress_bar
 __all__ = [
     "CRITICS",
     "POST_HOC",
-    "best_rates",
+    "best_step_sizes",
     "critic_turns",
     "judge",
     "optimal_reward",
@@ -36,11 +36,12 @@ __all__ = [
 ]
 
 HERE = Path(__file__).parent
-TUNING = ("task", "method", "rate", "seed", "before", "after")
+TUNING = ("task", "method", "step_size", "seed", "before", "after")
 JUDGED = (
-    "task", "method", "tuned", "rate", "seed", "length", "end", "learnt", "recovery", "censored",
+    "task", "method", "tuned", "step_size", "seed", "length", "end", "learnt", "recovery",
+    "censored",
 )  # fmt: skip
-TURNS = ("task", "method", "rate", "seed", "length", "turned", "censored")
+TURNS = ("task", "method", "step_size", "seed", "length", "turned", "censored")
 
 POST_HOC: tuple[tuple[str, str, float, tuple[int, ...], int], ...] = (
     # PG-SM as judged at the longest phase 1, with fifteen times the cap
@@ -48,12 +49,12 @@ POST_HOC: tuple[tuple[str, str, float, tuple[int, ...], int], ...] = (
     ("chain .2", "pg-sm", 1.0, (8000,), 60_000),
     ("grid", "pg-sm", 3.0, (8000,), 60_000),
     ("cart pole", "pg-sm", 0.1, (4000,), 60_000),
-    # other rates, where the tuned one may explain the result
+    # other step sizes, where the tuned one may explain the result
     ("chain .2", "neurd", 0.1, (1000, 2000, 4000, 8000), 4000),
     ("grid", "di fit", 10.0, (8000,), 4000),
     ("cart pole", "ce", 0.1, (4000,), 4000),
 )
-"""Runs decided after the judged ones had been seen: task, method, rate, lengths and cap."""
+"""Runs decided after the judged ones had been seen: task, method, step size, lengths and cap."""
 
 CRITICS: tuple[tuple[str, str, float, int, int], ...] = (
     ("chain .2", "pg-sm", 1.0, 8000, 4000),
@@ -61,14 +62,14 @@ CRITICS: tuple[tuple[str, str, float, int, int], ...] = (
     ("chain .2", "ce", 0.03, 8000, 4000),
     ("chain .2", "greedy", 0.0, 8000, 4000),
 )
-"""Runs whose critics are watched, also decided later: task, method, rate, length and cap."""
+"""Runs whose critics are watched, also decided later: task, method, step size, length and cap."""
 
 
 @cache
 def protocol() -> dict[str, Any]:
     """Return the protocol."""
-    found: dict[str, Any] = tomllib.loads((HERE / "protocol.toml").read_text("utf-8"))
-    return found
+    parsed: dict[str, Any] = tomllib.loads((HERE / "protocol.toml").read_text("utf-8"))
+    return parsed
 
 
 # The optimal reward
@@ -87,7 +88,7 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
 
     def enter(s: int, a: int, after: int, probability: float) -> None:
         if after in (0, states - 1):
-            rewards[s, a] += probability * task.pays[phase][after != 0]
+            rewards[s, a] += probability * task.end_rewards[phase][after != 0]
         else:
             moves[s, a, after] += probability
 
@@ -97,9 +98,9 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
                 enter(s, a, s + (1 if a == 1 else -1), 0.9)
                 enter(s, a, s - (1 if a == 1 else -1), 0.1)
             else:
-                place = [s // side, s % side]
-                place[a // 2] = min(max(place[a // 2] + (1 if a % 2 == 0 else -1), 0), side - 1)
-                enter(s, a, place[0] * side + place[1], 1.0)
+                cell = [s // side, s % side]
+                cell[a // 2] = min(max(cell[a // 2] + (1 if a % 2 == 0 else -1), 0), side - 1)
+                enter(s, a, cell[0] * side + cell[1], 1.0)
     if task.kind == engine.CHAIN:
         starts[4] = 1.0
     else:
@@ -109,9 +110,9 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
 
 @cache
 def optimal_reward(name: str, phase: int = 1) -> float:
-    """Return the reward a step of the policy of the largest discounted values, with exploration.
+    """Return the reward per step of the policy that is optimal with discounting, and explores.
 
-    The cap of episodes is neglected.
+    The cap on the length of episodes is neglected.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def optimal_reward(name: str, phase: int = 1) -> float:
 
 
 def _level(task: Task, earned: Floats) -> float:
-    """Return the reward a step as a share of the optimum; for CartPole, steps an episode."""
+    """Return the reward per step over the optimum; for CartPole, the mean length of episodes."""
     steps = len(earned) * engine.WINDOW * engine.BATCH
     if task.kind == engine.POLE:
         return float(steps / max(earned[:, 1].sum(), 1.0))
@@ -145,12 +146,12 @@ def _level(task: Task, earned: Floats) -> float:
 
 
 def recovery(learner: Learner, most: int) -> tuple[int, bool]:
-    """Return the updates after the change until a learner has recovered, and whether it has not.
+    """Return the updates after the change until a learner recovers, and whether it does not.
 
     Parameters
     ----------
     learner : Learner
-        At the end of phase 1; it learns on.
+        A learner at the end of phase 1, which is trained further.
     most : int
         The largest number of updates.
     """
@@ -165,51 +166,56 @@ def recovery(learner: Learner, most: int) -> tuple[int, bool]:
     return most, True
 
 
-def tune(name: str, method: str, rate: float, seed: int) -> dict[str, Any]:
-    """Return the mean rewards a step of a run before and after the change."""
+def tune(task: str, method: str, step_size: float, seed: int) -> dict[str, Any]:
+    """Return the mean rewards per step of a run before and after the change."""
     plan = protocol()["tuning"]
-    learner = Learner(TASKS[name], method, rate, seed)
-    mean = [
-        float(learner.learn(plan[phase], place)[:, 0].sum()) / (plan[phase] * engine.BATCH)
-        for place, phase in enumerate(("before", "after"))
+    learner = Learner(TASKS[task], method, step_size, seed)
+    means = [
+        float(learner.learn(plan[name], phase)[:, 0].sum()) / (plan[name] * engine.BATCH)
+        for phase, name in enumerate(("before", "after"))
     ]
-    return dict(zip(TUNING, (name, method, rate, seed, *mean), strict=True))
+    return dict(zip(TUNING, (task, method, step_size, seed, *means), strict=True))
 
 
 def judge(
     name: str,
     method: str,
     tuned: str,
-    rate: float,
+    step_size: float,
     seed: int,
     lengths: Sequence[int],
     after: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a row of the table of runs for each length of phase 1; the cap is the protocol's."""
+    """Return a row of the table of runs for each length of phase 1.
+
+    `after` is the largest number of updates after the change, by default the protocol's.
+    """
     measures, task = protocol()["measures"], TASKS[name]
     after = protocol()["judging"]["after"] if after is None else after
     least = measures["pole_learnt" if task.kind == engine.POLE else "learnt"]
-    learner, rows, earned = Learner(task, method, rate, seed), [], np.zeros((0, 2))
+    learner, rows = Learner(task, method, step_size, seed), []
+    earned = np.zeros((0, 2))
     for length in lengths:
-        more = length - len(earned) * engine.WINDOW
-        earned = np.concatenate([earned, learner.learn(more, 0)])
+        missing = length - len(earned) * engine.WINDOW
+        earned = np.concatenate([earned, learner.learn(missing, 0)])
         end = _level(task, earned[-measures["tail"] // engine.WINDOW :])
         updates, censored = recovery(learner.copy(), after)
-        values = (name, method, tuned, rate, seed, length, end, end >= least, updates, censored)
+        outcome = (length, end, end >= least, updates, censored)
+        values = (name, method, tuned, step_size, seed, *outcome)
         rows.append(dict(zip(JUDGED, values, strict=True)))
     return rows
 
 
 def critic_turns(
-    name: str, method: str, rate: float, seed: int, length: int, most: int
+    name: str, method: str, step_size: float, seed: int, length: int, most: int
 ) -> dict[str, Any]:
     """Return the updates after the change of a chain until the critic prefers the new best end.
 
-    It has turned when, in all states from the first one to that end, its value of the action
-    towards the end has been the larger one throughout the protocol's window, measured every ten
-    updates: a single measurement may be chance.
+    It does so if, in the first state and in all states between it and that end, the action towards
+    the end has had the larger value throughout the protocol's window, measured every ten updates. A
+    single measurement could be chance.
     """
-    learner = Learner(TASKS[name], method, rate, seed)
+    learner = Learner(TASKS[name], method, step_size, seed)
     learner.learn(length, 0)
     width = protocol()["measures"]["window"] // engine.WINDOW
     updates = streak = 0
@@ -218,7 +224,7 @@ def critic_turns(
         updates += engine.WINDOW
         left, right = learner.values_of_chain()[:4].T
         streak = streak + 1 if (left > right).all() else 0
-    values = (name, method, rate, seed, length, updates, streak < width)
+    values = (name, method, step_size, seed, length, updates, streak < width)
     return dict(zip(TURNS, values, strict=True))
 
 
@@ -226,59 +232,59 @@ def critic_turns(
 
 
 def work_needed() -> list[tuple[Any, ...]]:
-    """Return the arguments of all runs of the tuning."""
+    """Return the arguments of `tune` for all runs of the tuning."""
     plan = protocol()
     return [
-        (name, method, rate, seed)
+        (name, method, step_size, seed)
         for name, methods in plan["judging"]["methods"].items()
         for method in methods
         if len(plan["rates"][method]) > 1
-        for rate in plan["rates"][method]
+        for step_size in plan["rates"][method]
         for seed in plan["tuning"]["seeds"]
     ]
 
 
-def best_rates(rows: Iterable[dict[str, Any]], name: str, method: str) -> dict[str, float]:
-    """Return the rates of a method with the largest mean reward in phase 1, and in both phases."""
+def best_step_sizes(rows: Iterable[dict[str, Any]], name: str, method: str) -> dict[str, float]:
+    """Return a method's step sizes of the largest mean reward in phase 1, and in both phases."""
     plan = protocol()
-    rates = plan["rates"][method]
-    if len(rates) == 1:
-        return {"phase 1": rates[0], "both": rates[0]}
-    own = [row for row in rows if row["task"] == name and row["method"] == method]
+    sizes = plan["rates"][method]
+    if len(sizes) == 1:
+        return {"phase 1": sizes[0], "both": sizes[0]}
+    tried = [row for row in rows if row["task"] == name and row["method"] == method]
     sums = {
-        rate: np.sum([[row["before"], row["after"]] for row in own if row["rate"] == rate], axis=0)
-        for rate in rates
+        size: np.sum([[r["before"], r["after"]] for r in tried if r["step_size"] == size], axis=0)
+        for size in sizes
     }
     weights = plan["tuning"]["before"], plan["tuning"]["after"]
     return {
-        "phase 1": max(rates, key=lambda rate: float(sums[rate][0])),
-        "both": max(rates, key=lambda rate: float(sums[rate] @ weights)),
+        "phase 1": max(sizes, key=lambda size: float(sums[size][0])),
+        "both": max(sizes, key=lambda size: float(sums[size] @ weights)),
     }
 
 
 def _judging(tuning: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return the arguments of all judged runs."""
+    """Return the arguments of `judge` for all judged runs."""
     plan = protocol()["judging"]
-    found: list[tuple[Any, ...]] = []
+    jobs: list[tuple[Any, ...]] = []
     for name, methods in plan["methods"].items():
         for method in methods:
-            rates = best_rates(tuning, name, method)
+            sizes = best_step_sizes(tuning, name, method)
             for seed in plan["seeds"]:
-                found.append(
-                    (name, method, "phase 1", rates["phase 1"], seed, plan["lengths"][name])
+                jobs.append(
+                    (name, method, "phase 1", sizes["phase 1"], seed, plan["lengths"][name])
                 )
-                if rates["both"] != rates["phase 1"]:
-                    found.append((name, method, "both", rates["both"], seed, plan["lengths_both"]))
-    return found
+                if sizes["both"] != sizes["phase 1"]:
+                    jobs.append((name, method, "both", sizes["both"], seed, plan["lengths_both"]))
+    return jobs
 
 
 def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
-    """Make all runs that a folder does not have yet, and write their four tables there.
+    """Make the runs that a folder does not contain, and write four tables there.
 
     Parameters
     ----------
     out : Path
-        A folder for the finished runs; a later call takes them from there.
+        The folder of the finished runs. A later call reads them from there.
     workers : int, optional
         The number of threads, by default one a processor. It does not change the results.
     shown : bool, optional
@@ -297,15 +303,15 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
     """Make the runs that were decided after the judged ones, and write their tables."""
     seeds = protocol()["judging"]["seeds"]
     later: list[tuple[Any, ...]] = [
-        (name, method, "post hoc", rate, seed, lengths, after)
-        for name, method, rate, lengths, after in POST_HOC
+        (name, method, "post hoc", step_size, seed, lengths, after)
+        for name, method, step_size, lengths, after in POST_HOC
         for seed in seeds
     ]
-    made = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
-    _write(out / "post_hoc.csv", JUDGED, [row for part in made for row in part])
+    judged = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
+    _write(out / "post_hoc.csv", JUDGED, [row for part in judged for row in part])
     watched: list[tuple[Any, ...]] = [
-        (name, method, rate, seed, length, most)
-        for name, method, rate, length, most in CRITICS
+        (name, method, step_size, seed, length, most)
+        for name, method, step_size, length, most in CRITICS
         for seed in seeds
     ]
     turns = _finish(out / "critics.jsonl", critic_turns, watched, workers, shown)
@@ -313,38 +319,40 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
 
 
 def _finish(
-    path: Path, make: Any, jobs: list[tuple[Any, ...]], workers: int | None, shown: bool | None
+    path: Path, run: Any, jobs: list[tuple[Any, ...]], workers: int | None, shown: bool | None
 ) -> list[list[dict[str, Any]]]:
-    """Return the rows of all jobs, in order; those in the file are taken, the others are added."""
-    known: dict[str, list[dict[str, Any]]] = {}
+    """Return the rows of all jobs, in order; run those not in the file and append their rows."""
+    done: dict[str, list[dict[str, Any]]] = {}
     if path.exists():
         for line in path.read_text("utf-8").splitlines(keepends=True):
             if line.endswith("\n"):  # a stopped program may have written half a line
                 entry = json.loads(line)
-                known[entry["job"]] = entry["rows"]
-        kept = "".join(json.dumps({"job": job, "rows": rows}) + "\n" for job, rows in known.items())
+                done[entry["job"]] = entry["rows"]
+        complete = "".join(
+            json.dumps({"job": job, "rows": rows}) + "\n" for job, rows in done.items()
+        )
         with replacing(path) as file:
-            file.write(kept.encode())
-    left = [job for job in jobs if json.dumps(job) not in known]
+            file.write(complete.encode())
+    missing = [job for job in jobs if json.dumps(job) not in done]
     with (
         path.open("a", encoding="utf-8") as lines,
         ThreadPoolExecutor(workers or os.cpu_count()) as pool,
         progress_bar(len(jobs), shown) as bar,
     ):
-        bar.update(len(jobs) - len(left))
-        futures = {pool.submit(make, *job): json.dumps(job) for job in left}
+        bar.update(len(jobs) - len(missing))
+        futures = {pool.submit(run, *job): json.dumps(job) for job in missing}
         try:
             for future in as_completed(futures):
-                made = future.result()
-                rows = made if isinstance(made, list) else [made]
-                known[futures[future]] = rows
+                result = future.result()
+                rows = result if isinstance(result, list) else [result]
+                done[futures[future]] = rows
                 lines.write(json.dumps({"job": futures[future], "rows": rows}) + "\n")
                 lines.flush()
                 bar.update()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [known[json.dumps(job)] for job in jobs]
+    return [done[json.dumps(job)] for job in jobs]
 
 
 def _write(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:

@@ -25,6 +25,7 @@ from pu_lib.chapters.rates.quantities import (
     bandit_masses,
     batch_masses,
     batch_policies,
+    comparison_floor,
     di_steps,
     escort_limit,
     exponent,
@@ -128,6 +129,41 @@ def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> No
         compare.at_most("mass at the end", float(mass[-1, k]), float(bound[-1, k]), at=at)
         least = float((mass / bound).min())
         compare.at_least("mass over its bound", least, 1, limit="one", as_printed=True, at=at)
+
+
+@check(
+    "thm:rates/comparison",
+    wrong={
+        "from a probability of the best action below 1/2": {"odds": (0.1,)},
+        "with kappa in place of 2 kappa": {"factor": 2.0},
+    },
+)
+def parameters_stay_above_the_solution(
+    compare: Recorder, odds: Sequence[float] = (1.0, 3.0, 100.0), factor: float = 1.0
+) -> None:
+    """Under MCE the change of the best action's parameter is above the solution f of the proof.
+
+    The printed f solves its differential equation.
+    """
+    rng, n_steps = np.random.default_rng(12), 200
+    columns = [np.fromiter(map(one, range(n_steps)), np.float64) for one in SCHEDULES.values()]
+    columns.append(10.0 ** rng.uniform(-3, 2, n_steps))
+    for n, kappa, (i, weights) in product((2, 3, 10), odds, enumerate(columns)):
+        theta0 = np.append(math.log(kappa * (n - 1)), np.zeros(n - 1))
+        path = follow(as_update("mce"), np.eye(n)[0], weights, n_steps, theta0)[:, 0]
+        weight_sums = factor * np.append(0.0, np.cumsum(weights))
+        floor = np.array([comparison_floor(n, kappa, w) for w in weight_sums])
+        room = (path - path[0]) - (n - 1) / n * floor
+        at = {"actions": n, "kappa": kappa, "weights": [*SCHEDULES, "random"][i]}
+        compare.at_least("X_t less its bound", float(room.min()), -1e-9, limit="rounding", at=at)
+        w, h = float(weight_sums[-1]), 1e-6
+        slope = comparison_floor(n, kappa, w * (1 + h)) - comparison_floor(n, kappa, w * (1 - h))
+        slope /= 2 * h * w
+        rate = n / (2 * kappa * (n - 1)) * math.exp(-comparison_floor(n, kappa, w))
+        compare.equal(
+            "slope of f over what its equation says", slope / rate, 1.0, tolerance=1e-6,
+            limit="1", at=at,
+        )  # fmt: skip
 
 
 Weights = Callable[[int], float]
@@ -481,8 +517,8 @@ def _compare_overshoots(compare: Recorder, p: float, weight: float, start: Float
 def cross_entropy_has_first_order_without_ties(compare: Recorder, update: str = "ce") -> None:
     """CE has the rate 1/W with one best arm.
 
-    With two best arms, which the claim does not speak of, an adversary who breaks ties slows CE
-    down. The claim's sentence reports this, so the check compares it, too.
+    With two best arms, a case outside the claim, an adversary who breaks ties slows CE down. The
+    claim's sentence reports this, so the check compares it, too.
     """
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -526,7 +562,7 @@ LARGE: dict[str, Weights] = {
 def direct_converges_with_infinite_sums(
     compare: Recorder, update: str = "di", schedules: Mapping[str, Weights] = LARGE
 ) -> None:
-    """DI never lowers a value and leaves exactly nothing to suboptimal actions in the end.
+    """DI never lowers a value, and suboptimal actions end with probability exactly zero.
 
     Some processes have many optimal policies. The weights decay or grow without bound, and all
     states are updated in each step, or one after the other.

@@ -50,7 +50,7 @@ from pu_lib.chapters.convergence.quantities import Exponent as Exponent
 from pu_lib.chapters.convergence.quantities import Structure, settling_time, structure
 from pu_lib.chapters.convergence.quantities import exponent as exponent
 from pu_lib.chapters.convergence.quantities import log_times as log_times
-from pu_lib.claims.formulas import formula
+from pu_lib.claims.formulas import formula, log
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
 from pu_lib.trajectories import Trajectory, follow, run
@@ -128,6 +128,12 @@ def bandit_gaps(
 def mass_bound(n_actions: int, weight_sum: Any) -> Any:
     """Return the bound of Theorem 2 on 1 - pi_T if the best action has probability 1/2 at t_0."""
     return 1 / (2 + n_actions / (2 * (n_actions - 1)) * weight_sum)
+
+
+@formula
+def comparison_floor(n_actions: int, kappa: Any, weight_sum: Any) -> Any:
+    """Return the solution f of the proof of Theorem 2, a lower bound on |A|/(|A| - 1) X_t."""
+    return log(n_actions / (2 * kappa * (n_actions - 1)) * weight_sum + 1)
 
 
 def overtaking_steps(n_steps: int) -> tuple[Floats, Floats]:

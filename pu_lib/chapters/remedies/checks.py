@@ -45,7 +45,7 @@ def counts_are_integrals(
     compare: Recorder, update: str = "pg-sm", product_limit: float = 0.5
 ) -> None:
     """Counts of PG-SM are between the bounds, and in balls the product is near its limit."""
-    found = []
+    counts = []
     for weight, regret in product((0.25, 1.0), REGRETS):
         odds = _odds(regret)
         count = count_from(Remedy(update, weight), 1 - regret)
@@ -53,14 +53,14 @@ def counts_are_integrals(
         at = {"weight": weight, "regret": regret}
         compare.at_least("n'", count, low, limit="T - κ(D + w/2)", at=at)
         compare.at_most("n'", count, high, limit="T + D + 1", at=at)
-        found += [int(count)] if weight == 1 else []
+        counts += [int(count)] if weight == 1 else []
     for odds in (50, 100, 200):
         low, high = count_limits(arb(odds) + arb(odds).sinh(), odds, 0.5)
         for end in (low, high):
             scaled = end / (1 + arb(odds).exp())
             off = abs(scaled - product_limit)
             compare.at_most("distance from the limit", off, 1e-15, at={"log-odds": odds})
-    compare.report(counts=", ".join(map(str, found)))
+    compare.report(counts=", ".join(map(str, counts)))
 
 
 @check(
@@ -165,8 +165,8 @@ def weight_decay_stops_early(
     for weight, decay in [*product((0.25, 1.0, 2.0), (0.1, 0.01, 0.001)), (1.0, 0.5), (3.8, 0.01)]:
         at = {"weight": weight, "decay": decay}
         remedy, root = Remedy(weight=weight, decay=decayed * decay), fixed_odds("decay", decay)
-        found = outcomes(remedy, (30, 300, 12_000))
-        for outcome in found:
+        results = outcomes(remedy, (30, 300, 12_000))
+        for outcome in results:
             lead = _odds(outcome.regret)
             compare.at_most("log-odds", lead, float(root) + 1e-9, limit="D", at=at)
             low, high = count_limits(
@@ -175,7 +175,7 @@ def weight_decay_stops_early(
             compare.at_least("n'", outcome.count, low, limit="T - κ(D + F)", at=at)
             compare.at_most("n'", outcome.count, high, limit="T + D + 1", at=at)
         largest = count_from(Remedy(weight=weight, decay=decay), 1 - _regret(root))
-        compare.equal("n' after 12 000 steps and from D", found[-1].count, largest, at=at)
+        compare.equal("n' after 12 000 steps and from D", results[-1].count, largest, at=at)
     for k in (10, 100, 1000):
         small = arb(f"1e-{k}")
         odds = fixed_odds("decay", small)
@@ -194,7 +194,7 @@ def _regret(odds: arb) -> float:
 
 @check("remedies:reference", wrong={"a factor of 3": {"factor": 3.0}})
 def reference_is_a_bet(compare: Recorder, factor: float = 9.0) -> None:
-    """Balls give the factors of the count and of the regret; runs have the same log-odds."""
+    """A reference of 0.9 makes the count nine times as large and the regret a ninth."""
     shift = arb(9).log()
     for k in (50, 200, 800):
         penalty = 1 / arb(k)
@@ -208,8 +208,8 @@ def reference_is_a_bet(compare: Recorder, factor: float = 9.0) -> None:
         odds = 1 / beta + math.log(reference / (1 - reference))
         compare.equal("log-odds", _odds(late.regret), odds, tolerance=1e-6, at={"β": beta})
     fifty = arb(1) / 50
-    found = entropy_time(fifty, 50 + shift, reference=shift) / entropy_time(fifty, 50)
-    compare.report(factor=float(found))
+    ratio = entropy_time(fifty, 50 + shift, reference=shift) / entropy_time(fifty, 50)
+    compare.report(factor=float(ratio))
 
 
 @check(
@@ -227,11 +227,11 @@ def normalised_advantages(compare: Recorder, normalised: bool = True, low: float
     for tau in (1.5, 1.5088):
         compare.at_least("threshold", threshold, tau, limit="bonus without a fixed point")
     for tau, n in product((0.0, 0.1, 0.5), (300, 3000)):
-        [found] = outcomes(Remedy(normalised=normalised, entropy=tau), [n])
+        [outcome] = outcomes(Remedy(normalised=normalised, entropy=tau), [n])
         at = {"bonus": tau, "n": n}
-        off, most = abs(found.count / n - 1), 25 * math.log(n) / n
+        off, most = abs(outcome.count / n - 1), 25 * math.log(n) / n
         compare.at_most("|n'/n - 1|", off, most, limit="25 log(n)/n", at=at)
-        off = abs(found.regret * n**2 - 1)
+        off = abs(outcome.regret * n**2 - 1)
         compare.at_most("|n² regret - 1|", off, most, limit="25 log(n)/n", at=at)
     for tau, regret in product((0.0, 0.1), (1e-4, 1e-6)):
         back = count_from(Remedy(normalised=normalised, entropy=tau), 1 - regret)
@@ -284,28 +284,28 @@ RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
     wrong={"plain gradient steps": {"adam": False}, "smaller rates": {"times": 0.1}},
 )
 def adam_has_a_plateau(compare: Recorder, adam: bool = True, times: float = 1.0) -> None:
-    """Counts at five step sizes are nearly equal, and below n; later they are not."""
+    """Up to 10 000 steps of Adam counts at five step sizes are nearly equal; later they grow."""
     plain = count_after(Remedy(), 100)
-    found = {}
+    by_rate = {}
     for rate in RATES:
         ns = (100, 1000, 10_000, 60_000) if rate == 0.1 else (100, 1000, 10_000)
         counts = outcomes(Remedy(adam=times * rate if adam else 0.0), ns)
-        found[rate] = [int(x.count) for x in counts]
+        by_rate[rate] = [int(x.count) for x in counts]
         at = {"step size": rate}
-        compare.at_least("n' after 100 steps", found[rate][0], plain + 1, at=at)
+        compare.at_least("n' after 100 steps", by_rate[rate][0], plain + 1, at=at)
         for n, count, low, high in (
-            (1000, found[rate][1], 560, 650),
-            (10_000, found[rate][2], 1400, 1650),
+            (1000, by_rate[rate][1], 560, 650),
+            (10_000, by_rate[rate][2], 1400, 1650),
         ):
             compare.at_least("n' of Adam", count, low, at=at | {"n": n})
             compare.at_most("n' of Adam", count, high, at=at | {"n": n})
     small = count_after(Remedy(adam=0.0003), 10_000)
     compare.at_least("n' at the rate 0.0003", small, 5000, limit="5000")
-    long = found[0.1][3]
+    long = by_rate[0.1][3]
     compare.at_least("n' after 60 000 steps", long, 30_000, limit="30 000")
     compare.report(
-        thousand=", ".join(str(x[1]) for x in found.values()),
-        counts=", ".join(str(x[2]) for x in found.values()),
+        thousand=", ".join(str(x[1]) for x in by_rate.values()),
+        counts=", ".join(str(x[2]) for x in by_rate.values()),
         small=int(small),
         long=long,
     )
@@ -322,29 +322,29 @@ def adam_has_a_plateau(compare: Recorder, adam: bool = True, times: float = 1.0)
 def all_remedies_together(
     compare: Recorder, adam: float = 0.01, normalised: bool = True, epochs: int = 10
 ) -> None:
-    """Counts after batches, without Adam, and in epochs beside those of Adam alone."""
+    """All remedies together need fewer batches to undo than were made, because of Adam."""
     together = Remedy(epochs=epochs, clip=0.2, normalised=normalised, adam=adam, entropy=0.01)
-    found = outcomes(together, (100, 1000, 3000, 10_000))
-    for outcome in found[:3]:
+    results = outcomes(together, (100, 1000, 3000, 10_000))
+    for outcome in results[:3]:
         compare.at_most("n'", outcome.count, outcome.n - 1, at={"batches": outcome.n})
     for n, outcome, alone in zip(
-        (100, 1000), found, outcomes(Remedy(adam=0.01), (1000, 10_000)), strict=False
+        (100, 1000), results, outcomes(Remedy(adam=0.01), (1000, 10_000)), strict=False
     ):
         ratio = epochs * outcome.count / alone.count
         at = {"batches": n}
         compare.at_most("n' in epochs / n' of Adam", ratio, 1.2, at=at)
         compare.at_least("n' in epochs / n' of Adam", ratio, 0.8, at=at)
-    compare.at_most("n' after 1000 batches", found[1].count, 200)
-    compare.at_most("regret after 1000 batches", found[1].regret, 1e-8)
+    compare.at_most("n' after 1000 batches", results[1].count, 200)
+    compare.at_most("regret after 1000 batches", results[1].regret, 1e-8)
     without = Remedy(epochs=10, clip=0.2, normalised=True, entropy=0.01)
     plain = count_after(without, 1000)
     compare.at_least("n' without Adam", plain, 900)
-    compare.at_least("n' after 10 000 batches", found[3].count, 5000, limit="5000")
+    compare.at_least("n' after 10 000 batches", results[3].count, 5000, limit="5000")
     compare.report(
-        counts=", ".join(str(int(x.count)) for x in found[:3]),
-        regret=found[1].regret,
+        counts=", ".join(str(int(x.count)) for x in results[:3]),
+        regret=results[1].regret,
         plain=int(plain),
-        late=int(found[3].count),
+        late=int(results[3].count),
     )
 
 
@@ -358,10 +358,10 @@ def soft_npg_is_bounded(compare: Recorder, update: str = "npg", share: float = 1
         bound = soft_npg_count(tau, weight)
         remedy = Remedy(update, weight, entropy=tau)
         at = {"weight": weight, "bonus": tau}
-        for found in outcomes(remedy, (1, 10, 100, 1000)):
-            compare.at_most("n'", found.count, share * bound, limit="⌈log 2/-log(1 - wτ)⌉", at=at)
+        for outcome in outcomes(remedy, (1, 10, 100, 1000)):
+            compare.at_most("n'", outcome.count, share * bound, limit="⌈log 2/-log(1 - wτ)⌉", at=at)
             limit = 1 / (1 + math.exp(1 / tau))
-            compare.at_least("regret", found.regret, limit * (1 - 1e-12), at=at)
+            compare.at_least("regret", outcome.regret, limit * (1 - 1e-12), at=at)
     [last] = outcomes(Remedy(update, entropy=0.1), [1000])
     compare.report(count=soft_npg_count(0.1), regret=last.regret)
 
@@ -371,19 +371,19 @@ def soft_npg_is_bounded(compare: Recorder, update: str = "npg", share: float = 1
     wrong={"half of the rate": {"times": 0.5}, "the lag of CE for PG-SM": {"lag": True}},
 )
 def critic_turns_late(compare: Recorder, times: float = 1.0, lag: bool = False) -> None:
-    """CE and DI are back soon after the critic turns, and PG-SM as much later as the sums say."""
+    """CE and DI return soon after the critic turns, and the delay of PG-SM is near its formula."""
     histories, policies = (10, 30, 100, 300, 1000), (0.9, 0.99, 0.999)
 
-    def found(name: str, critic: float = 1.0) -> list[float]:
+    def counts_of(name: str, critic: float = 1.0) -> list[float]:
         remedy = Remedy(name, critic=critic)
         return [x.count for x in outcomes(remedy, histories)] + [
             count_from(remedy, p) for p in policies
         ]
 
-    plain = found("pg-sm")
+    plain = counts_of("pg-sm")
     places = [{"n": n} for n in histories] + [{"from": p} for p in policies]
     for alpha in (0.1, 0.03, 0.01):
-        counts = {name: found(name, times * alpha) for name in ("ce", "di", "pg-sm")}
+        counts = {name: counts_of(name, times * alpha) for name in ("ce", "di", "pg-sm")}
         more = [late - early for late, early in zip(counts["pg-sm"], plain, strict=True)]
         for i, place in enumerate(places):
             at = {"rate": alpha} | place
@@ -410,7 +410,7 @@ def critic_turns_late(compare: Recorder, times: float = 1.0, lag: bool = False) 
 
 @check("remedies:silence", wrong={"a floor for DI": {"floor": 0.05}})
 def nobody_hears_what_is_not_tried(compare: Recorder, floor: float = 0.0) -> None:
-    """Without a floor DI does not return and NPG need not; with one all runs return."""
+    """Without exploration DI never returns and NPG may not; with exploration all runs return."""
     silent = no_sample(math.log(999), 0.5, 8)
     for probability in (0.9, 0.99, 0.999):
         chance = no_sample(math.log(probability / (1 - probability)), 0.5, 8)
@@ -446,7 +446,7 @@ def nobody_hears_what_is_not_tried(compare: Recorder, floor: float = 0.0) -> Non
 def groups_are_no_faster(
     compare: Recorder, update: str = "group", bonus: float = 0.0, normalised: bool = True
 ) -> None:
-    """Medians of runs with other seeds, sizes of the group and numbers of steps than shown."""
+    """Median counts are between 0.9 n and 2.5 n; a bonus reduces them unless normalised, too."""
     better = list(CHANGES)[2]
 
     def median(remedy: SampledRemedy, n: int, seed: int, change: str = better) -> float:
@@ -468,8 +468,10 @@ def groups_are_no_faster(
         at = {"G": group, "seed": seed}
         plain = SampledRemedy("group", entropy=0.1, group=group)
         compare.at_most("n'/n with the bonus", median(plain, 500, seed) / 500, 0.2, at=at)
-        both = SampledRemedy("group", entropy=0.1, normalised=normalised, group=group)
-        compare.at_least("n'/n, normalised too", median(both, 500, seed) / 500, 0.5, at=at)
+        normalised_too = SampledRemedy("group", entropy=0.1, normalised=normalised, group=group)
+        compare.at_least(
+            "n'/n, normalised too", median(normalised_too, 500, seed) / 500, 0.5, at=at
+        )
     compare.report(
         runs=RUNS,
         plain=round(median(SampledRemedy("group"), 500, 1)),
@@ -481,7 +483,7 @@ def groups_are_no_faster(
 
 @check("remedies:samples", wrong={"exploration by default": {"floor": 0.05}})
 def medians_with_samples(compare: Recorder, floor: float = 0.0) -> None:
-    """Medians of seeded runs; all are far from the limits that they are compared with."""
+    """CE and DI return soon if the good action turns bad, and otherwise need exploration."""
 
     def median(name: str, change: str, exploration: float) -> float:
         remedy = SampledRemedy(name, exploration=exploration)

@@ -35,9 +35,9 @@ def draw_counts() -> Figure:
         "DI": line("di"),
     }
     for label, look in looks.items():
-        found = outcomes(REMEDIES[label], NS)
-        left.plot(NS, [x.count for x in found], **look)
-        right.plot(NS, [max(x.regret, 1e-8) for x in found], **look | {"label": None})
+        results = outcomes(REMEDIES[label], NS)
+        left.plot(NS, [x.count for x in results], **look)
+        right.plot(NS, [max(x.regret, 1e-8) for x in results], **look | {"label": None})
     left.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="steps $n'$ to unlearn")
     right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="regret at the change")
     fig.legend(loc="outside upper center", ncols=4)
@@ -47,10 +47,10 @@ def draw_counts() -> Figure:
 def styled_table(three: bool = False) -> pd.DataFrame:
     """Return the table of counts, and regrets at the largest n; three actions stop at 100."""
     ns = (10, 100) if three else (10, 100, 1000)
-    found = pd.DataFrame(table(ns, three=three)).T
-    regrets = found.pop("regret")
-    products = regrets * found[f"n = {ns[-1]}"]
-    whole = found.astype(int)
+    frame = pd.DataFrame(table(ns, three=three)).T
+    regrets = frame.pop("regret")
+    products = regrets * frame[f"n = {ns[-1]}"]
+    whole = frame.astype(int)
     for name, column in (("count × regret", products), (f"regret at {ns[-1]}", regrets)):
         shown = column.map(lambda x: f"{x:.1e}" if x > 0 else "< 1e-300")
         whole.insert(len(ns), name, shown)
@@ -78,10 +78,10 @@ def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataF
         "group, normalised, exploration": SampledRemedy("group", normalised=True, exploration=0.05),
         "group, normalised, entropy 0.1": SampledRemedy("group", normalised=True, entropy=0.1),
     }
-    found = {}
+    cells = {}
     for label, remedy in rows.items():
         medians = {c: sampled_median(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
-        found[label] = {c: f"over {most}" if m > most else f"{m:.0f}" for c, m in medians.items()}
+        cells[label] = {c: f"over {most}" if m > most else f"{m:.0f}" for c, m in medians.items()}
         regret = np.median(sampled_outcomes(remedy, "swap", n, n_runs=n_runs, most=0)[0])
-        found[label] |= {f"regret at {n}": f"{regret:.1e}"}
-    return pd.DataFrame(found).T
+        cells[label] |= {f"regret at {n}": f"{regret:.1e}"}
+    return pd.DataFrame(cells).T

@@ -1,8 +1,8 @@
-r"""What entropy bonuses, penalties, clipping, Adam and critics do to the time to unlearn.
+r"""Effects of entropy bonuses, penalties, clipping, Adam and critics on the time to unlearn.
 
 The process has one state. A policy learns for n steps; then the values change, and the count n' is
-the number of steps until the new best action has probability one half. The *regret* is what the
-policy loses at the moment of the change: :math:`\max_a q(a)-\sum_a\pi(a)q(a)` for the old values.
+the number of steps until the new best action has probability one half. The *regret* is the loss of
+the policy at the moment of the change: :math:`\max_a q(a)-\sum_a\pi(a)q(a)` for the old values.
 
 With two actions that are a gap of 1 apart, the log-odds d of the action that was best follow
 :math:`d_{t+1}=d_t-f(d_t)` after the change. If, between 0 and D, f is positive and at most F, and
@@ -74,7 +74,7 @@ THREE = ([1.0, 0.5, 0.0], [0.0, 0.5, 1.0])
 
 @dataclass(frozen=True)
 class Remedy:
-    r"""An update and what is added to it.
+    r"""An update with its remedies.
 
     Attributes
     ----------
@@ -134,9 +134,9 @@ class Remedy:
             raise ValueError(f"update: unknown update {self.update!r}.")
         allowed = {"update", "weight", "critic", "sampled", "exploration"}
         allowed |= {"entropy"} if self.update == "npg" else set()
-        given = [name for name, value in vars(self).items() if value != getattr(Remedy, name)]
-        if self.update != "pg-sm" and not allowed.issuperset(given):
-            raise ValueError(f"{self.update}: does not allow {sorted(set(given) - allowed)}.")
+        changed = [name for name, value in vars(self).items() if value != getattr(Remedy, name)]
+        if self.update != "pg-sm" and not allowed.issuperset(changed):
+            raise ValueError(f"{self.update}: does not allow {sorted(set(changed) - allowed)}.")
 
     def start(self, policy: Sequence[float], q: Sequence[float] | None = None) -> Learner:
         """Return a learner with a policy of full support and learned values, 0 if not given."""
@@ -160,12 +160,12 @@ def _gradient(
         for p, o, c in zip(pi, old, adv, strict=True)
     ]
     total = sum(scores)
-    found = [s - p * total for s, p in zip(scores, pi, strict=True)]
+    gradient = [s - p * total for s, p in zip(scores, pi, strict=True)]
     actions = range(len(pi))
     if remedy.entropy:
         for a in actions:
             mean = sum(pi[b] * (theta[a] - theta[b]) for b in actions)
-            found[a] -= remedy.entropy * pi[a] * mean
+            gradient[a] -= remedy.entropy * pi[a] * mean
     if remedy.penalty:
         first = 1 / len(pi) if remedy.reference is None else remedy.reference
         ref = [first] + [(1 - first) / (len(pi) - 1)] * (len(pi) - 1)
@@ -175,13 +175,13 @@ def _gradient(
         ]
         for a in actions:
             if remedy.estimator:
-                found[a] -= remedy.penalty * (sampled[a] - pi[a] * sum(sampled))
+                gradient[a] -= remedy.penalty * (sampled[a] - pi[a] * sum(sampled))
             else:
                 mean = sum(
                     pi[b] * (theta[a] - theta[b] - math.log(ref[a] / ref[b])) for b in actions
                 )
-                found[a] -= remedy.penalty * pi[a] * mean
-    return [g - remedy.decay * x for g, x in zip(found, theta, strict=True)]
+                gradient[a] -= remedy.penalty * pi[a] * mean
+    return [g - remedy.decay * x for g, x in zip(gradient, theta, strict=True)]
 
 
 class Learner:
@@ -291,13 +291,13 @@ def outcomes(
 ) -> list[Outcome]:
     """Return the outcomes after each of the numbers of steps from the uniform policy."""
     before, after = change
-    learner, steps, found = remedy.start([1 / len(before)] * len(before)), 0, {}
+    learner, steps, results = remedy.start([1 / len(before)] * len(before)), 0, {}
     for n in sorted(set(ns)):
         for _ in range(n - steps):
             learner.step(before)
         steps = n
-        found[n] = _finish(copy.deepcopy(learner), n, before, after, most)
-    return [found[n] for n in ns]
+        results[n] = _finish(copy.deepcopy(learner), n, before, after, most)
+    return [results[n] for n in ns]
 
 
 def count_after(remedy: Remedy, n: int, **options: Any) -> float:
@@ -353,8 +353,8 @@ def decay_time(decay: Any, odds: Any, w: Any = 1) -> arb:
 def _integral(factor: Callable[[acb], acb], odds: Any, w: Any) -> arb:
     """Return the integral of (1 + cosh x) / (w factor(x)) from 0 to the log-odds."""
     top = arb(odds).exp()  # taken out, since the tolerance of the integral is absolute
-    found = acb.integral(lambda x, _: (1 + x.cosh()) / top / factor(x), 0, arb(odds))
-    return found.real * top / arb(w)
+    integral = acb.integral(lambda x, _: (1 + x.cosh()) / top / factor(x), 0, arb(odds))
+    return integral.real * top / arb(w)
 
 
 def fixed_odds(kind: Literal["entropy", "estimator", "decay"], coefficient: Any) -> arb:
@@ -487,8 +487,8 @@ def _sampled_step(
     elif remedy.update == "ce":
         runs.odds = runs.odds + 2 * np.where(gap > 0, expit(-runs.odds), -pi) * (gap != 0)
     else:
-        both = pi * expit(-runs.odds)
-        step = 2 * both * (gap - remedy.entropy * runs.odds)
+        variance = pi * expit(-runs.odds)
+        step = 2 * variance * (gap - remedy.entropy * runs.odds)
         runs.odds = runs.odds + step - remedy.decay * runs.odds
 
 
@@ -515,17 +515,17 @@ def sampled_outcomes(
     for _ in range(n):
         _sampled_step(remedy, runs, before, rng)
     regrets = (before[0] - before[1]) * (1 - runs.odds if direct else expit(-runs.odds))
-    found = np.full(n_runs, math.inf)
+    counts = np.full(n_runs, math.inf)
     half = 0.5 if direct else 0.0
     for step in range(most + 1):
-        found[(runs.odds <= half) & np.isinf(found)] = step
-        # at the vertex only the first action is heard, whose learned value tends to its new one
+        counts[(runs.odds <= half) & np.isinf(counts)] = step
+        # at the vertex only the first action is sampled, and its learned value tends to the new one
         stays = (runs.odds == 1) & (np.minimum(runs.values[0], after[0]) >= runs.values[1])
         stuck = direct and remedy.exploration == 0 and bool(stays.all())
-        if np.isfinite(found).all() or stuck:
+        if np.isfinite(counts).all() or stuck:
             break
         _sampled_step(remedy, runs, after, rng)
-    return regrets, found
+    return regrets, counts
 
 
 def sampled_counts(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> Floats:
@@ -586,15 +586,15 @@ def table(
 
     The values are swapped; with `three` actions they change from (1, 1/2, 0) to (0, 1/2, 1).
     """
-    change, found = THREE if three else CHANGES["swap"], {}
+    change, rows = THREE if three else CHANGES["swap"], {}
     for label, remedy in REMEDIES.items():
         after = outcomes(remedy, ns, change)
         row = {f"n = {x.n}": x.count for x in after} | {"regret": after[-1].regret}
-        found[label] = row | {f"from {p}": count_from(remedy, p, change) for p in policies}
+        rows[label] = row | {f"from {p}": count_from(remedy, p, change) for p in policies}
     if not three:  # its parameters fall below the smallest number, so exact counts replace the run
-        found["PG-ES, weight 0.5"] = {
+        rows["PG-ES, weight 0.5"] = {
             **{f"n = {n}": x for n, x in zip(ns, counts(ns, "pg-es", 0.5), strict=True)},
             "regret": 0.0,
             **{f"from {p}": float(steps_to_half("pg-es", p, 0.5)) for p in policies},
         }
-    return found
+    return rows

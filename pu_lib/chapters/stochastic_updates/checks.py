@@ -31,7 +31,10 @@ from pu_lib.chapters.stochastic_updates.quantities import (
 )
 from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.claims.recorder import Recorder, check
+from pu_lib.domains import chain
 from pu_lib.exact import Number, exact
+from pu_lib.mdp import FiniteMDP
+from pu_lib.trajectories import run
 from pu_lib.updates import PAPER, Update, as_update
 
 Updates = Sequence[str | Update]
@@ -119,8 +122,8 @@ def greedy_updates_are_asymmetric(
     for update in map(as_update, updates):
         for n_actions in (3, 4, 6):
             theta, q = rng.normal(size=(2, 2000, n_actions))
-            both = update.step(theta, q) + update.step(theta, -q) - 2 * theta
-            least = float(np.abs(both).max(axis=1).min())
+            total = update.step(theta, q) + update.step(theta, -q) - 2 * theta
+            least = float(np.abs(total).max(axis=1).min())
             at: dict[str, Any] = {"update": update.name, "actions": n_actions, "draws": 2000}
             compare.at_least(quantity, least, 1e-9, limit="1e-9", at=at)
         if two:
@@ -354,20 +357,85 @@ def not_every_update_needs_expected_values(
 
 
 @check(
+    "sec:expected/decay",
+    wrong={
+        "PG-SM needs a decaying rate, too": {"needing": ("pg-sm",), "without": ()},
+        "of DI alone, for which it is true": {"without": ()},
+        "weights 1/2 decay enough": {"schedule": lambda t: 0.5},
+    },
+)
+def not_every_sampled_update_needs_decay(
+    compare: Recorder,
+    needing: Updates = ("di",),
+    without: Updates = POLICY_GRADIENTS,
+    schedule: Schedule = ROBBINS_MONRO,
+) -> None:
+    """On samples DI reaches the better action with decaying weights and not with constant ones.
+
+    The printed claim says the same of the policy gradients.
+    """
+    for update in map(as_update, needing):
+        decaying = sample_runs(update, GAMBLE, schedule, 2000).policies[-1][:, 1].min()
+        at: dict[str, Any] = {"update": update.name, "weight": "decaying"}
+        compare.at_least(WORST_RUN, float(decaying), 0.9, limit="0.9", at=at)
+    for updates, as_printed in ((needing, False), (without, True)):
+        for update, weight in product(map(as_update, updates), (0.05, 0.1)):
+            least, at = (
+                _worst_run(update, GAMBLE, weight, 1500),
+                {"update": update.name, "weight": weight},
+            )
+            compare.at_most(WORST_RUN, least, 0.9, limit="0.9", as_printed=as_printed, at=at)
+
+
+@check(
+    "sec:expected/visits-fall",
+    wrong={
+        "every state is a first state": {"everywhere": True},
+        "the visits of the first state fall, too": {"falling": slice(0, 9)},
+    },
+)
+def visits_fall_as_the_policy_settles(
+    compare: Recorder, everywhere: bool = False, falling: slice = slice(1, 9)
+) -> None:
+    """On the chain, with visits as weights, all states but the first lose nearly all visits.
+
+    The policy settles on jumping under each update, and the first state keeps its visits.
+    """
+    like = chain(10)
+    initial = np.append(np.full(9, 1 / 9), 0.0) if everywhere else like.initial
+    mdp = FiniteMDP(like.transitions, like.rewards, initial, like.discount, like.terminal)
+    for name in PAPER:
+        visits = run(mdp, name, 1200, 1.0, "occupancy").weights[:, :9]
+        for state in range(9)[falling]:
+            left, at = float(visits[-1, state] / visits[0, state]), {"update": name, "state": state}
+            compare.at_most("share of the first visits left", left, 0.1, limit="1/10", at=at)
+        least = float(visits[:, 0].min() / visits[0, 0])
+        at = {"update": name, "state": 0}
+        compare.equal(
+            "least share of the visits of the first state", least, 1.0, tolerance=1e-12,
+            limit="1", at=at,
+        )  # fmt: skip
+
+
+@check(
     "sec:symmetry/argument",
     wrong={
         "decaying weights in place of constant ones": {"schedule": "inverse-sqrt"},
         "constant weights save every update nine tenths": {"factor": 10.0},
+        "PG-SM in place of PG-ES at its peak": {"peaked": "pg-sm"},
     },
 )
 def constant_weights_recover_sooner(
-    compare: Recorder, schedule: str = "constant", factor: float = 1.0
+    compare: Recorder, schedule: str = "constant", factor: float = 1.0, peaked: str = "pg-es"
 ) -> None:
-    """Every update recovers in fewer steps with constant weights than with decaying weights."""
-    # A weight w is the learning rate times the state's share d of the updates. Expected updates
-    # allow a constant learning rate, and off-policy updates allow a constant d, so w is constant.
+    """Every update recovers in fewer steps with constant weights than with decaying weights.
+
+    This holds at step sizes up to 1. PG-ES at 2.1 recovers in fewer steps with decaying weights.
+    """
+    # A weight w is the step size times the state's share d of the updates. Expected updates
+    # allow a constant step size, and off-policy updates allow a constant d, so w is constant.
     ns = (10, 100, 1000)
-    for update, eta in product(PAPER, ("0.1", "0.5", "1")):
+    for update, eta in (*product(PAPER, ("0.1", "0.5", "1")), (peaked, "2.1")):
         fast, slow = (counts(ns, update, eta, kind) for kind in (schedule, "inverse-sqrt"))
         for n, few, many in zip(ns, fast, slow, strict=True):
             compare.at_least(
@@ -375,6 +443,7 @@ def constant_weights_recover_sooner(
                 many,
                 factor * few + 1,
                 limit="one more than under constant ones",
+                as_printed=eta == "2.1",
                 at={"update": update, "eta": eta, "n": n},
                 note={"constant": few, "decaying": many},
             )

@@ -27,23 +27,23 @@ def the_printed_entry_is_measured(
     compare: Recorder, update: str, column: str, printed: str
 ) -> None:
     """The measurement of a column gives the printed entry in all cases."""
-    found = measure(update, column)
-    usual = {"case": "usual", "measured": found.entry}
+    entry = measure(update, column)
+    usual = {"case": "usual", "measured": entry.entry}
     quantity = "distance to another entry"
-    compare.at_least(quantity, _distance(found, printed), 0.0, limit="0", at=usual)
-    for other in found.exceptions:
+    compare.at_least(quantity, _distance(entry, printed), 0.0, limit="0", at=usual)
+    for other in entry.exceptions:
         compare.at_least(
             quantity, _distance(other, printed), 0.0, limit="0", as_printed=True,
             at={"case": other.case, "measured": other.entry},
         )  # fmt: skip
-    remarks = "; ".join(f"“{other.entry}” for {other.case}" for other in found.remarks)
-    compare.report(why=found.found, remarks=remarks or "none")
+    remarks = "; ".join(f"“{other.entry}” for {other.case}" for other in entry.remarks)
+    compare.report(why=entry.found, remarks=remarks or "none")
 
 
-def _distance(found: Entry | ExceptionalCase, printed: str) -> float:
+def _distance(entry: Entry | ExceptionalCase, printed: str) -> float:
     """Return the margin of the measured number, or minus the margin if the entries differ."""
     # A margin of 0 must become negative, too, if the measured entry is not the printed one.
-    return found.margin if found.entry == printed else -max(found.margin, sys.float_info.min)
+    return entry.margin if entry.entry == printed else -max(entry.margin, sys.float_info.min)
 
 
 CELLS = tuple(

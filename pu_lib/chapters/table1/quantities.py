@@ -161,7 +161,7 @@ class Threshold:
     Attributes
     ----------
     column, name : str
-        The name of the column, and what is compared with the threshold.
+        The names of the column and of the compared number.
     value : float
         The threshold.
     below, above : tuple of float and str, or None
@@ -179,7 +179,7 @@ class Threshold:
 
 def thresholds() -> list[Threshold]:
     """Return the thresholds of all columns; raise a `ValueError` if one compares no update."""
-    found = []
+    results = []
     for (column, name), value in THRESHOLDS.items():
         entries = {update: _usual(UPDATES[update], column) for update in PAPER}
         numbers = [
@@ -191,8 +191,8 @@ def thresholds() -> list[Threshold]:
             raise ValueError(f"{column}: no update is compared with the threshold {name!r}.")
         below = max((pair for pair in numbers if pair[0] < value), default=None)
         above = min((pair for pair in numbers if pair[0] >= value), default=None)
-        found.append(Threshold(column, name, value, below, above))
-    return found
+        results.append(Threshold(column, name, value, below, above))
+    return results
 
 
 # Convergence
@@ -268,8 +268,8 @@ def _convergence(update: Update) -> Entry:
         if least > STALL_RATIO:
             share = "all" if least >= 0.995 else percent(least, 0)
             doubles = f"as $t$ doubles to {case.n_steps}"
-            found = f"On {case.name} the gap keeps {share} of its size {doubles}."
-            return Entry("no", least - STALL_RATIO, found, compared={STALLS: least})
+            reason = f"On {case.name} the gap keeps {share} of its size {doubles}."
+            return Entry("no", least - STALL_RATIO, reason, compared={STALLS: least})
     remarks = tuple(
         ExceptionalCase(
             f"exactly {case.name} on a chain of three states, where a step lands on a "
@@ -283,11 +283,11 @@ def _convergence(update: Update) -> Entry:
     rest = max(free, default=max(stalls.values()))
     small = f"below {percent(NEAR, 0)} of the first one"
     ends = " or ".join(str(n) for n in sorted({case.n_steps for case in stalls}))
-    found = f"Every gap ends {small}, after {ends} steps."
+    reason = f"Every gap ends {small}, after {ends} steps."
     if rest:
         falls = f"falls to {percent(rest, 0)} of its size or less as $t$ doubles to {ends}"
-        found = f"Every gap that is not {small} {falls}."
-    return Entry("yes", STALL_RATIO - rest, found, remarks=remarks, compared={STALLS: rest})
+        reason = f"Every gap that is not {small} {falls}."
+    return Entry("yes", STALL_RATIO - rest, reason, remarks=remarks, compared={STALLS: rest})
 
 
 # Rates
@@ -316,8 +316,8 @@ def _rates(update: Update) -> Entry:
     runs = [_speed(update, weight) for weight in RATE_WEIGHTS]
     steps, exponent = max(run[0] for run in runs), min(run[1] for run in runs)
     if steps <= ARRIVED:
-        found = f"The optimum is reached in {steps:g} steps or fewer."
-        return Entry("exact", 1.0 - steps / ARRIVED, found, compared={ARRIVES: steps})
+        reason = f"The optimum is reached in {steps:g} steps or fewer."
+        return Entry("exact", 1.0 - steps / ARRIVED, reason, compared={ARRIVES: steps})
     speed = (
         "faster than $t^{-10}$" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$ or faster"
     )
@@ -371,16 +371,16 @@ def _gravity_well(update: Update) -> Entry:
         )
     steps = [_steps_out_of_corner(update, depth) for depth in DEPTHS]
     exponent = math.log(steps[1] / steps[0]) / math.log(DEPTHS[0] / DEPTHS[1])
-    found = (
+    reason = (
         f"The pull is felt in {percent(pulled, 1)} of the states; from probability {DEPTHS[0]:.2g} "
         f"the way out takes {format_number(steps[0])} steps, and from {DEPTHS[1]:.2g} it takes "
         f"{format_number(steps[1])}."
     )
     compared = {PULL: pulled, ESCAPE: exponent}
     if exponent > ESCAPE_EXPONENT:
-        return Entry("strong", exponent - ESCAPE_EXPONENT, found, compared=compared)
+        return Entry("strong", exponent - ESCAPE_EXPONENT, reason, compared=compared)
     margin = min(pulled - PULL_THRESHOLD, ESCAPE_EXPONENT - exponent)
-    return Entry("weak", margin, found, compared=compared)
+    return Entry("weak", margin, reason, compared=compared)
 
 
 def _pull_frequency(update: Update, weight: float) -> float:
@@ -431,13 +431,13 @@ def _unlearning(update: Update) -> Entry:
     counts = [_count_undoing_steps(update, weight) for weight in WEIGHTS]
     least, most = min(counts) / N_FORWARD, max(counts) / N_FORWARD
     each = " and ".join(f"{n} at weight {w:g}" for n, w in zip(counts, WEIGHTS, strict=True))
-    found = f"{N_FORWARD} steps are undone in {each}."
+    reason = f"{N_FORWARD} steps are undone in {each}."
     if least >= SLOW:
-        return Entry("slow", least - SLOW, found, compared={FASTEST: least})
+        return Entry("slow", least - SLOW, reason, compared={FASTEST: least})
     compared = {FASTEST: least, SLOWEST: most}
     if most <= FAST:
-        return Entry("fast", FAST - most, found, compared=compared)
-    return Entry("between", min(SLOW - least, most - FAST), found, compared=compared)
+        return Entry("fast", FAST - most, reason, compared=compared)
+    return Entry("between", min(SLOW - least, most - FAST), reason, compared=compared)
 
 
 def _count_undoing_steps(update: Update, weight: float) -> int:
@@ -473,18 +473,18 @@ def _stochastic(update: Update) -> Entry:
     bias, best = _bias(update), _final_probability(update)
     # The last digits of rounding depend on the processor.
     size = f"up to {format_number(float(f'{bias:.2g}'))} times the weight"
-    found = (
+    reason = (
         f"The mean step with sampled values is off by {size if bias > 1e-12 else 'rounding alone'};"
         f" in each of {RUNS} runs the better action ends with probability {_probability(best)}."
     )
     compared = {OFF: bias, ENDS: best}
     if bias <= BIAS and best > AHEAD:
-        return Entry("yes", best - AHEAD, found, compared=compared)
+        return Entry("yes", best - AHEAD, reason, compared=compared)
     if best <= AHEAD:
-        return Entry("no", AHEAD - best, found, compared=compared)
+        return Entry("no", AHEAD - best, reason, compared=compared)
     words = "sampled values of all actions and weights that obey Robbins and Monro"
     exceptions = (ExceptionalCase(words, "yes", best - AHEAD),)
-    return Entry("no", bias - BIAS, found, exceptions, compared=compared)
+    return Entry("no", bias - BIAS, reason, exceptions, compared=compared)
 
 
 def _probability(least: float) -> str:
@@ -548,15 +548,15 @@ def _deep(update: Update) -> Entry:
     least, failed = _least_best(_policy_of_outputs(update, features @ weights), q)
     if failed:  # the last digits of `least` depend on the processor if outputs cross zero
         least = round(least, 3)
-        found = f"with half of the probability or less at some state in {failed} of {TASKS} tasks"
+        reason = f"with half of the probability or less at some state in {failed} of {TASKS} tasks"
     else:
-        found = f"with probability {_probability(least)} at all {STATES} states of {TASKS} tasks"
+        reason = f"with probability {_probability(least)} at all {STATES} states of {TASKS} tasks"
     fitted = _least_best(_fitted_policy(features, q), q)[0] if isinstance(update, Direct) else 0.0
     words = "scores fitted before the projection"
     exceptions = (ExceptionalCase(words, "yes", fitted - HALF),) if failed and fitted > HALF else ()
     entry = "no" if failed else "yes"
-    found = f"The best action ends {found}."
-    return Entry(entry, abs(least - HALF), found, exceptions, compared={LEARNT: least})
+    reason = f"The best action ends {reason}."
+    return Entry(entry, abs(least - HALF), reason, exceptions, compared={LEARNT: least})
 
 
 def _least_best(pi: Floats, q: Floats) -> tuple[float, int]:
@@ -581,10 +581,10 @@ def _shared_features() -> tuple[Floats, Floats]:
     rng = np.random.default_rng(0)
     features = np.zeros((TASKS, STATES, FEATURES))
     values = rng.permuted(np.tile([1.0, 0.5, 0.0], (TASKS, FEATURES, 1)), axis=2)
-    own = np.arange(STATES) % FEATURES
+    nearest = np.arange(STATES) % FEATURES
     for task in features:
-        other = (own + rng.integers(1, FEATURES, STATES)) % FEATURES
-        task[np.arange(STATES), own] += 0.75
+        other = (nearest + rng.integers(1, FEATURES, STATES)) % FEATURES
+        task[np.arange(STATES), nearest] += 0.75
         task[np.arange(STATES), other] += 0.25
     return features, features @ values
 

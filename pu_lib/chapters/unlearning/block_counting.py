@@ -39,7 +39,7 @@ def has_few_blocks(problem: TwoActionProblem) -> bool:
 
     A first update of weight 300 needs more than 1e60 backward updates.
     """
-    w, process = ball(problem.eta), SoftmaxProcess(problem.start)
+    w, process = ball(problem.step_size), SoftmaxProcess(problem.start)
     process.forward(w)
     return bool(_flow_time(process.origin + process.y) < 1e30 * w)
 
@@ -112,21 +112,21 @@ def _main_part(delta: arb, w: arb) -> arb:
 
 
 def _count(n: int, problem: TwoActionProblem, strict: bool, part: Fraction) -> int:
-    w, process = ball(problem.eta), SoftmaxProcess(problem.start)
+    w, process = ball(problem.step_size), SoftmaxProcess(problem.start)
     single = min(n, SINGLE_STEPS)
     for _ in range(single):
         process.forward(w)
     time = _forward(_flow_time(process.origin + process.y), w, n - single, part)
     floor = _flow_time(process.origin) + SINGLE_STEPS * w
     time, made = _backward(time, floor, w, part)
-    found = {
+    counts = {
         made + _count_back(end, problem, strict)
         for delta in [_log_odds_at(time, time)]
         for end in (delta.lower(), delta.upper())
     }
-    if len(found) > 1:
-        raise Undecided(f"the count is one of {sorted(found)}")
-    return found.pop()
+    if len(counts) > 1:
+        raise Undecided(f"the count is one of {sorted(counts)}")
+    return counts.pop()
 
 
 def _forward(time: arb, w: arb, steps: int, part: Fraction) -> arb:
@@ -158,7 +158,7 @@ def _backward(time: arb, floor: arb, w: arb, part: Fraction) -> tuple[arb, int]:
 
 def _count_back(delta: arb, problem: TwoActionProblem, strict: bool) -> int:
     """Return the number of backward steps from the log-odds `delta` to the initial log-odds."""
-    process, w = SoftmaxProcess(problem.start), ball(problem.eta)
+    process, w = SoftmaxProcess(problem.start), ball(problem.step_size)
     process.y = delta - process.origin
     goal = -1 if strict else 0
     for steps in range(10 * SINGLE_STEPS):

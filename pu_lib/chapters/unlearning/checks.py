@@ -10,15 +10,18 @@ from itertools import chain, product
 from typing import Any
 
 import numpy as np
+from flint import arb
 
-from pu_lib import kernels
+from pu_lib import kernels, trajectories
 from pu_lib.chapters.unlearning import quantities as unlearning
 from pu_lib.chapters.unlearning.counting import CONVEX, LINKS, UNIFORM, Density, instance_of
 from pu_lib.chapters.unlearning.flow_times import step_flow_times
 from pu_lib.chapters.unlearning.quantities import count, counts, escort_components, linked_count
 from pu_lib.claims.formulas import Formula, formula, log, log1p
 from pu_lib.claims.recorder import Recorder, check
+from pu_lib.domains import chain as chain_domain
 from pu_lib.exact import Number, exact
+from pu_lib.mdp import FiniteMDP
 from pu_lib.two_action_dynamics import parse_problem
 from pu_lib.updates import PAPER, Update, as_update
 
@@ -47,7 +50,7 @@ def compare_counts(
     """Compare counts with a bound by `method`, which is a method of a recorder."""
     known = inspect.signature(bound).parameters
     for eta, start in product(etas, starts):
-        for n, back in zip(ns, counts(ns, eta=eta, start=start, **arguments), strict=True):
+        for n, back in zip(ns, counts(ns, step_size=eta, start=start, **arguments), strict=True):
             numbers = {"n": n, "eta": exact(eta), "start": exact(start)}
             where = {**arguments, "n": n, "eta": str(eta), "start": str(start)}
             method(
@@ -57,6 +60,45 @@ def compare_counts(
 
 
 # The introduction
+
+
+@check(
+    "sec:intro/targets-move",
+    wrong={
+        "the optimal values move": {"optimal": True},
+        "where the policy changes at the first state alone": {"changed": slice(0, 1)},
+        "with the discount 0": {"discount": 0.0},
+    },
+)
+def later_choices_move_the_target(
+    compare: Recorder,
+    optimal: bool = False,
+    changed: slice = slice(1, None),
+    discount: float = 0.99,
+) -> None:
+    """On chains the greedy action at the first state depends on the policy at later states.
+
+    Jumping is greedy if the policy is uniform, and walking if it walks from the second state on.
+    Under each update the greedy action of the first state changes on the way.
+    """
+    for n_states in range(6, 11):
+        like = chain_domain(n_states)
+        mdp = FiniteMDP(like.transitions, like.rewards, like.initial, discount, like.terminal)
+        uniform = np.full((n_states, 2), 0.5)
+        after = uniform.copy()
+        after[changed] = (0.0, 1.0)
+        leads = []
+        for policy in (uniform, after):
+            jump, walk = (mdp.optimal() if optimal else mdp.evaluate(policy)).q[0]
+            leads.append(float(walk - jump))
+        at = {"states": n_states}
+        compare.at_most("lead of walking, uniform policy", leads[0], 0.0, limit="0", at=at)
+        compare.at_least("lead of walking, later states walk", leads[1], 0.0, limit="0", at=at)
+    for update in PAPER:
+        values = trajectories.run(chain_domain(10), update, 100, weighting="uniform").q[:, 0]
+        changes = np.count_nonzero(np.diff(values.argmax(axis=1)))
+        name = "changes of the greedy action at the first state"
+        compare.at_least(name, changes, 1, limit="1", at={"update": update})
 
 
 @check("sec:intro/unlearning", wrong={"ten actions are still few": {"few": 10}})
@@ -71,8 +113,8 @@ def undoing_takes_n_updates_with_few_actions(compare: Recorder, few: int = 9) ->
         # With q = (1, 0, ..., 0) and its negative the other actions stay equally likely, and the
         # first one behaves as with two actions.
         weight = exact(eta) * Fraction(actions, 2 * (actions - 1))
-        found = counts(ns, "pg-sm", weight, start=Fraction(1, actions))
-        for n, back in zip(ns, found, strict=True):
+        steps_back = counts(ns, "pg-sm", weight, start=Fraction(1, actions))
+        for n, back in zip(ns, steps_back, strict=True):
             where = {"actions": actions, "eta": eta, "n": n}
             compare.at_least("n'", back, n, limit="n", as_printed=actions > few, at=where)
 
@@ -126,9 +168,9 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
     for update in map(as_update, symmetric):
         for draw in range(50):
             theta, q = update.parameters(rng.dirichlet([2.0, 2.0])), rng.normal(size=2)
-            both = sum(update.step(theta, sign * q) - theta for sign in (1, -1))
+            net = sum(update.step(theta, sign * q) - theta for sign in (1, -1))
             compare.at_most(
-                "sum of the steps for q and -q", float(np.abs(both).max()), 1e-12, limit="rounding",
+                "sum of the steps for q and -q", float(np.abs(net).max()), 1e-12, limit="rounding",
                 at={"update": update.name, "draw": draw},
             )  # fmt: skip
     for name, density in links.items():
@@ -140,15 +182,15 @@ def symmetry_and_steps_that_do_not_grow_are_slow(
         for eta in ("0.1", "1", "5"):
             where = {"update": update.name, "eta": eta, "n": 100}
             compare.at_most("n'", count(100, update, eta), 99, limit="n - 1", at=where)
-    found: list[tuple[dict[str, Any], int | float]] = [
+    cases: list[tuple[dict[str, Any], int | float]] = [
         ({"density": name, "eta": "1", "n": 20}, linked_count(20, "1", density))
         for name, density in growing.items()
     ]
-    found += [
+    cases += [
         ({"update": "pg-es", "p": str(p), "eta": "1", "n": 100}, count(100, "pg-es", "1", p=p))
         for p in exponents
     ]
-    for where, back in found:
+    for where, back in cases:
         compare.at_least("n'", back, where["n"], limit="n", as_printed=True, at=where)
 
 
@@ -198,10 +240,81 @@ def compare_linked_counts(
         )  # fmt: skip
 
 
+@check(
+    "sec:unlearning/invariance-gloss",
+    wrong={
+        "a shift does not change the escort policy": {"shifted": "pg-es"},
+        "a scale does not change the softmax policy": {"scaled": "pg-sm"},
+    },
+)
+def invariance_excludes_scales_and_no_shifts(
+    compare: Recorder, shifted: str = "pg-sm", scaled: str = "pg-es"
+) -> None:
+    """Softmax satisfies invariance with more parameters than policies; escort does not.
+
+    The gradients at two parameters of the same policy are equal for softmax, and differ for escort
+    with p = 2 by the factor between the parameters.
+    """
+    rng, q = np.random.default_rng(8), np.array([1.0, 0.0])
+    for draw in range(100):
+        theta, amount = rng.normal(size=2), float(rng.uniform(1.5, 5.0))
+        for name, moved, ratio in (
+            (shifted, theta + amount, 1.0),
+            (scaled, theta * amount, 1.0 / amount),
+        ):
+            update, at = as_update(name), {"update": name, "draw": draw}
+            apart = float(np.abs(update.policy(moved) - update.policy(theta)).max())
+            compare.at_most("distance of the policies", apart, 1e-12, limit="rounding", at=at)
+            here, there = (float((update.step(x, q) - x)[0]) for x in (theta, moved))
+            compare.equal(
+                "gradient after the move, over the one before", there / here, ratio,
+                tolerance=1e-9, limit="1 or the inverse scale", at=at,
+            )  # fmt: skip
+            compare.at_least(
+                "relative distance of the gradients", abs(there / here - 1.0), 1e-9, limit="1e-9",
+                as_printed=name == shifted, at=at,
+            )  # fmt: skip
+
+
 @check("thm:unlearn/i", wrong={"without concavity": {"links": CONVEX}})
 def policy_gradients_need_as_many(compare: Recorder, links: Mapping[str, Density] = LINKS) -> None:
     """The three assumptions imply n' >= n, with equality for uniform F', unless F is constant."""
     compare_linked_counts(compare, unlearning.pg_bound_printed, links)
+
+
+@check(
+    "thm:unlearn/i/components",
+    wrong={
+        "without concavity": {"links": CONVEX},
+        "from below one half": {"start": -3.0, "links": {"logistic": LINKS["logistic"]}},
+        "after n + 1 updates back": {"extra": 1},
+    },
+)
+def no_component_has_returned_after_n_updates(
+    compare: Recorder,
+    links: Mapping[str, Density] = LINKS | UNIFORM,
+    start: float = 0.0,
+    extra: int = 0,
+) -> None:
+    """After n updates and n opposite ones the first component is no smaller than at the start.
+
+    The second is no larger. The policy is F(a theta_1 - b theta_2), so that the two components
+    move by different amounts.
+    """
+    slopes = ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0))
+    for (name, density), (a, b), eta, n in product(
+        links.items(), slopes, (1 / 64, 0.1, 1.0), (1, 2, 5, 20)
+    ):
+        if name in UNIFORM and eta > 1 / 64:
+            continue  # the uniform density is a density up to |x| = 2 only
+        moved = np.zeros(2)
+        for sign in (1.0,) * n + (-1.0,) * (n + extra):
+            slope = float(density(arb(start + a * moved[0] - b * moved[1])))
+            moved += sign * eta * slope * np.array([a, -b])
+        at = {"density": name, "a": a, "b": b, "eta": eta, "n": n}
+        first, second = moved.tolist()
+        compare.at_least("change of the first component", first, -1e-12, limit="rounding", at=at)
+        compare.at_most("change of the second component", second, 1e-12, limit="rounding", at=at)
 
 
 @check(
@@ -331,7 +444,7 @@ def counts_without_the_factor_approach_their_limit(
     compare: Recorder, exchanged: bool = False, end: float = 11.06
 ) -> None:
     """PG-ES with p = 2 and no factor has lim n'/n < 1 only if 2 < eta/|theta_0| < 11.06."""
-    n, norm, found = 2000, math.sqrt(2), []
+    n, norm, rows = 2000, math.sqrt(2), []
     for x in (0.1, 0.5, 1.0, 1.3, 1.9, 2.2, 3.0, 5.0, 8.0, 10.0, 12.0, 15.0, 25.0):
         eta, where = Fraction(x * norm).limit_denominator(1000), {"eta / |theta_0|": x}
         _, limit = unlearning.escape_ratio(eta)
@@ -340,8 +453,8 @@ def counts_without_the_factor_approach_their_limit(
         # The difference from the limit is O(1/n).
         ratio = count(n, "pg-es", eta, factor="drop") / n
         compare.equal("n'/n", ratio, limit, tolerance=0.01, limit="its limit", at=where)
-        found.append({**where, "limit": limit, "n'/n": ratio})
-    compare.report(**max(found, key=lambda row: abs(row["n'/n"] - row["limit"])))
+        rows.append({**where, "limit": limit, "n'/n": ratio})
+    compare.report(**max(rows, key=lambda row: abs(row["n'/n"] - row["limit"])))
 
 
 @check("thm:unlearn/ii", wrong={"weights that decay": {"schedule": "inverse-sqrt"}})

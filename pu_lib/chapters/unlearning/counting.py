@@ -32,6 +32,6 @@ CONVEX: dict[str, Density] = {"convex": lambda x: (1 + x) / 10}
 
 def instance_of(update: str | Update, **options: Any) -> dict[str, Any]:
     """Return a dictionary of the name of an update and the given options that the update has."""
-    own = as_update(update)
-    had = {name: str(value) for name, value in options.items() if name in own.options}
-    return {"update": own.name, **had}
+    chosen = as_update(update)
+    had = {name: str(value) for name, value in options.items() if name in chosen.options}
+    return {"update": chosen.name, **had}

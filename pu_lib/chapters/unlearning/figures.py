@@ -46,13 +46,13 @@ def update_groups() -> dict[str, str]:
     return groups
 
 
-def _draw_recoveries(ax: Any, n: int, eta: str, schedule: str) -> None:
+def _draw_recoveries(ax: Any, n: int, step_size: str, schedule: str) -> None:
     """Draw pi_t(a_1) for every update until it recovers."""
     horizon = max(4, int(3.5 * n))
     for name, label in update_groups().items():
-        back = count(n, name, eta, schedule)
+        back = count(n, name, step_size, schedule)
         steps = int(min(back, horizon))
-        values = path(n, steps, name, eta, schedule)
+        values = path(n, steps, name, step_size, schedule)
         ax.plot(values, **(line(name) | {"label": f"{label}: {back}"}))
         if back <= horizon:
             ax.plot(
@@ -70,11 +70,11 @@ def _draw_recoveries(ax: Any, n: int, eta: str, schedule: str) -> None:
 
 
 @styled
-def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
+def draw_races(n: int = 20, step_size: str = "0.5") -> Figure:
     """Draw pi_t(a_1) over n forward updates and recovery for constant and decaying weights."""
     fig, axes = figure(1, 2, height=3.9, sharey=True)
     for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
-        _draw_recoveries(ax, n, eta, schedule)
+        _draw_recoveries(ax, n, step_size, schedule)
         weights = r"\eta_t=\eta" if schedule == "constant" else r"\eta_t=\eta/\sqrt{t}"
         legend = f"$n'$, weights ${weights}$"
         ax.legend(title=legend, loc="lower right", fontsize=8, title_fontsize=8.5)
@@ -83,15 +83,15 @@ def draw_races(n: int = 20, eta: str = "0.5") -> Figure:
 
 
 @styled
-def draw_counts(eta: str = "0.5") -> Figure:
+def draw_counts(step_size: str = "0.5") -> Figure:
     """Draw the exact counts of every update and the bounds of the paper on logarithmic axes."""
     fig, axes = figure(1, 2, height=4.3, sharey=True)
-    step = float(exact(eta))
+    step = float(exact(step_size))
     grid = np.geomspace(1, NS[-1], 120)
     printed: dict[str, dict[str, Any]] = {
         "constant": {
             "pg-sm": grid,
-            "di": [di_bound(math.ceil(n), exact(eta)) for n in grid],
+            "di": [di_bound(math.ceil(n), exact(step_size)) for n in grid],
             "mce": [ce_bound_printed(n, step) for n in grid],
         },
         "inverse-sqrt": {
@@ -102,8 +102,8 @@ def draw_counts(eta: str = "0.5") -> Figure:
     }
     for ax, (schedule, bounds) in zip(axes, printed.items(), strict=True):
         for name, label in update_groups().items():
-            found = counts(NS, name, eta, schedule)
-            ax.plot(NS, found, style_of(name).marker, color=style_of(name).colour, label=label)
+            steps = counts(NS, name, step_size, schedule)
+            ax.plot(NS, steps, style_of(name).marker, color=style_of(name).colour, label=label)
         for name, values in bounds.items():
             positive = np.maximum(np.asarray(values, dtype=float), 0.5)
             ax.plot(grid, positive, **(line(name) | {"label": None, "linewidth": 1.2}))
@@ -118,18 +118,18 @@ def draw_counts(eta: str = "0.5") -> Figure:
 
 @styled
 def draw_schedules(n: int = 100) -> Figure:
-    """Draw n' against eta for constant weights (filled) and decaying weights (open)."""
+    """Draw n' against the step size for constant weights (filled) and decaying weights (open)."""
     if n > MAX_SCHEDULES_N:
         raise OutOfReach(f"n: at most {MAX_SCHEDULES_N} updates are drawn, got {n}")
-    etas = [f"{eta:.4g}" for eta in np.geomspace(0.02, 5, 19)]
-    x = [float(eta) for eta in etas]
+    step_sizes = [f"{size:.4g}" for size in np.geomspace(0.02, 5, 19)]
+    x = [float(size) for size in step_sizes]
     fig, ax = figure(height=4.0)
     for name, label in update_groups().items():
         for schedule, face in (("constant", style_of(name).colour), ("inverse-sqrt", "white")):
-            found = [count(n, name, eta, schedule) for eta in etas]
+            steps = [count(n, name, size, schedule) for size in step_sizes]
             style = line(name) | {"label": label if face != "white" else None}
             ax.plot(
-                x, found, marker=style_of(name).marker, markerfacecolor=face, linewidth=1, **style
+                x, steps, marker=style_of(name).marker, markerfacecolor=face, linewidth=1, **style
             )
     for level, words in ((n, "$n$"), (decaying_pg_bound(n), f"${decaying_pg_bound.latex()}$")):
         ax.axhline(level, color=INK, linewidth=0.8, linestyle=":")
@@ -142,23 +142,23 @@ def draw_schedules(n: int = 100) -> Figure:
     return fig
 
 
-MAP_ETAS = tuple(f"{eta:.3g}" for eta in np.geomspace(0.05, 50, 37))
+MAP_STEP_SIZES = tuple(f"{size:.3g}" for size in np.geomspace(0.05, 50, 37))
 MAP_NS = tuple(sorted({round(n) for n in np.geomspace(1, 100, 16)}))
 """The values of n in the escort map."""
 
 
 @styled
 def draw_escort_map() -> Figure:
-    """Draw a map over eta and n of the sign and size of n' - n for PG-ES."""
+    """Draw a map over step size and n of the sign and size of n' - n for PG-ES."""
     variants = (("2", "keep"), ("2", "drop"), ("3/2", "keep"), ("3", "drop"))
     fig, axes = figure(2, 2, height=5.6, sharex=True, sharey=True)
     edges = [-1e9, -0.5, 0.5, 10.5, 1e9]
     colours = ("#d0450f", "#f2e5c8", "#9fc7e3", "#0072b2")
     for ax, (p, factor) in zip(axes.flat, variants, strict=True):
-        table = escort_differences(p, factor, MAP_ETAS, MAP_NS)
-        finite, etas = np.where(np.isinf(table), 1e8, table), [float(eta) for eta in MAP_ETAS]
+        table = escort_differences(p, factor, MAP_STEP_SIZES, MAP_NS)
+        finite, x = np.where(np.isinf(table), 1e8, table), [float(size) for size in MAP_STEP_SIZES]
         cmap, norm = ListedColormap(colours), BoundaryNorm(edges, 4)
-        ax.pcolormesh(etas, MAP_NS, finite, cmap=cmap, norm=norm, shading="nearest")
+        ax.pcolormesh(x, MAP_NS, finite, cmap=cmap, norm=norm, shading="nearest")
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.grid(False)
@@ -185,13 +185,13 @@ def _patch(colour: Any) -> Any:
 
 
 @styled
-def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
+def draw_polar_steps(n: int = 4, back: int = 7, step_size: float = 0.5) -> Figure:
     """Draw `n` forward and `back` backward updates of PG-ES in the plane of the parameters.
 
     Each step is perpendicular to the parameters, so that the norm of the parameters increases.
     """
-    there = follow("pg-es", [1.0, 0.0], eta, n, [1.0, 1.0])
-    home = follow("pg-es", [0.0, 1.0], eta, back, there[-1])
+    there = follow("pg-es", [1.0, 0.0], step_size, n, [1.0, 1.0])
+    home = follow("pg-es", [0.0, 1.0], step_size, back, there[-1])
     fig, ax = figure(width=5.0, height=3.9)
     ends = (
         (there, style_of("pg-es").colour, "forward"),
@@ -213,9 +213,9 @@ def draw_polar_steps(n: int = 4, back: int = 7, eta: float = 0.5) -> Figure:
 
 
 @styled
-def draw_comparison(n: int = 8, eta: str = "1", update: str = "pg-sm") -> Figure:
+def draw_comparison(n: int = 8, step_size: str = "1", update: str = "pg-sm") -> Figure:
     """Draw the weight and the flow time of each step of PG-SM or PG-ES."""
-    rows = step_flow_times(n, eta, update)
+    rows = step_flow_times(n, step_size, update)
     fig, ax = figure(height=3.4)
     t = [row["t"] for row in rows]
     colours = [

@@ -31,7 +31,11 @@ MAX_FLOW_STEPS = 2000
 
 
 def step_flow_times(
-    n: int, eta: Number, update: str | Update = "pg-sm", schedule: str = "constant", p: Number = 2
+    n: int,
+    step_size: Number,
+    update: str | Update = "pg-sm",
+    schedule: str = "constant",
+    p: Number = 2,
 ) -> list[dict[str, Any]]:
     r"""Return t, phase, weight and flow time of each step of a run from the uniform policy.
 
@@ -42,15 +46,17 @@ def step_flow_times(
     \frac{(1+x^p)^2}{p\,x^{p-1}(1+x^2)^2}\,dx`. The last step ends at the uniform
     policy. `OutOfReach` is raised if there are more than `MAX_FLOW_STEPS` steps.
     """
-    problem = parse_problem(update, eta, schedule, p)
+    problem = parse_problem(update, step_size, schedule, p)
     if n > MAX_FLOW_STEPS:
         raise OutOfReach(f"n: at most {MAX_FLOW_STEPS} steps are followed, got {n}")
     process: Any = problem.process()
     clock = _flow_clock(problem)
     rows, times, steps = [], [clock(process)], []
-    back = count(n, update, eta, schedule, p)
+    back = count(n, update, step_size, schedule, p)
     if math.isinf(back):
-        raise ValueError(f"n = {n}, eta = {eta}: the policy never recovers from these updates")
+        raise ValueError(
+            f"n = {n}, step_size = {step_size}: the policy never recovers from these updates"
+        )
     total = n + int(back)
     if total > MAX_FLOW_STEPS:
         raise OutOfReach(

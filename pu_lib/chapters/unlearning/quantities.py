@@ -88,7 +88,7 @@ _BITS = 256
 """The precision in bits up to which the time of a step hardly depends on the precision."""
 
 
-# The bounds of Theorem 4
+# The bounds of Theorem 4; eta is the step size, as in the formulas of the paper
 
 
 @formula
@@ -146,7 +146,7 @@ def ce_lower_bound(n: Any, eta: Any) -> Any:
     return 1 / (2 * eta) * log1p(eta * n)
 
 
-# The bounds of Theorem 5
+# The bounds of Theorem 5; eta is the first step size
 
 
 @formula
@@ -279,7 +279,7 @@ def equality_sequence(n: int, c: float, decay: Callable[[int], float]) -> list[f
 def count(
     n: int,
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     schedule: str = "constant",
     p: Number = 2,
     factor: str = "keep",
@@ -295,7 +295,7 @@ def count(
     ----------
     n : int
         The number of forward updates, at least 0.
-    update, eta, schedule, p, factor, start
+    update, step_size, schedule, p, factor, start
         The arguments of `pu_lib.two_action_dynamics.parse_problem`.
     strict : bool
         Count until pi(a_1) < pi_0(a_1) instead of <=.
@@ -309,13 +309,13 @@ def count(
         If the count takes more than `max_steps` updates and no theorem gives the count. This error
         is a ValueError.
     """
-    return counts([n], update, eta, schedule, p, factor, start, strict, max_steps)[0]
+    return counts([n], update, step_size, schedule, p, factor, start, strict, max_steps)[0]
 
 
 def counts(
     ns: Sequence[int],
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     schedule: str = "constant",
     p: Number = 2,
     factor: str = "keep",
@@ -324,15 +324,15 @@ def counts(
     max_steps: int = MAX_STEPS,
 ) -> list[int | float]:
     """Return the list of counts for the values `ns` from a single run of forward updates."""
-    problem = parse_problem(update, eta, schedule, p, factor, start)
+    problem = parse_problem(update, step_size, schedule, p, factor, start)
     max_steps = require_count("max_steps", max_steps, 0)
     ns = [require_count("n", n, 0) for n in ns]
     single = [n for n in ns if n <= max_forward_steps(problem, max_steps)]
     if problem.has_root_weights:
-        found = [certified(partial(count_direct_decaying, n, problem, strict)) for n in single]
+        steps = [certified(partial(count_direct_decaying, n, problem, strict)) for n in single]
     else:
-        found = certified(partial(_counts, single, problem, strict, max_steps))
-    known: dict[int, int | float] = dict(zip(single, found, strict=True))
+        steps = certified(partial(_counts, single, problem, strict, max_steps))
+    known: dict[int, int | float] = dict(zip(single, steps, strict=True))
     return [
         known[n] if n in known else count_beyond_reach(n, problem, strict, max_steps) for n in ns
     ]
@@ -343,21 +343,21 @@ def _counts(
 ) -> list[int | float]:
     if problem.kind is FloatProcess:
         return _counts_in_floats(ns, problem, strict, max_steps)
-    found: dict[int, int | float] = {}
+    by_n: dict[int, int | float] = {}
     zero_at, most = problem.step_hitting_zero(), max_steps_at_precision(max_steps)
     process, weights, made = problem.process(), problem.weights(), 0
     for n in sorted(set(ns)):
         if zero_at <= n:
-            found[n] = math.inf
+            by_n[n] = math.inf
             continue
         if n > most:
-            found[n] = count_beyond_reach(n, problem, strict, most)
+            by_n[n] = count_beyond_reach(n, problem, strict, most)
             continue
         for w in islice(weights, n - made):
             process.forward(w)
         made = n
-        found[n] = count_recovery(copy(process), n, problem, strict, max_steps)
-    return [found[n] for n in ns]
+        by_n[n] = count_recovery(copy(process), n, problem, strict, max_steps)
+    return [by_n[n] for n in ns]
 
 
 def _counts_in_floats(
@@ -379,13 +379,13 @@ def _counts_in_floats(
         starts.append(process.theta)
         clocks[n] = problem.weights(n + 1)
     batch, goal = FloatBatch(process, np.array(starts)), -1 if strict else 0
-    found: dict[int, int | float] = dict.fromkeys(clocks, math.inf)
+    by_n: dict[int, int | float] = dict.fromkeys(clocks, math.inf)
     m = 0
     while clocks:
         back = np.array(batch.signs_of_change()) <= goal
         ended = back | batch.unchanged
         if ended.any():
-            found |= dict.fromkeys(compress(clocks, back), m)
+            by_n |= dict.fromkeys(compress(clocks, back), m)
             clocks = dict(compress(clocks.items(), ~ended))
             batch.select(~ended)
         elif m == max_steps:
@@ -393,7 +393,7 @@ def _counts_in_floats(
         else:
             batch.move([False] * len(clocks), np.array([next(clock) for clock in clocks.values()]))
             m += 1
-    return [found[n] for n in ns]
+    return [by_n[n] for n in ns]
 
 
 def max_steps_at_precision(max_steps: int) -> int:
@@ -441,7 +441,7 @@ def _not_recovered(n: int, problem: TwoActionProblem, most: int) -> OutOfReach:
 
 def _min_backward_steps(process: TwoActionProcess, n: int, problem: TwoActionProblem) -> arb:
     """Return a proved lower bound on the number of backward updates."""
-    weight = process.remaining_weight_bound() / ball(problem.eta)
+    weight = process.remaining_weight_bound() / ball(problem.step_size)
     fewest = weight
     if problem.schedule == "geometric" or not weight > 0:
         return arb(0)
@@ -470,7 +470,7 @@ def is_known_without_steps(problem: TwoActionProblem) -> bool:
         return False
     if problem.kind is DirectProcess:
         return True
-    large = problem.start >= Fraction(1, 2) and problem.eta >= Fraction(1, 1000)
+    large = problem.start >= Fraction(1, 2) and problem.step_size >= Fraction(1, 1000)
     return problem.kind is SoftmaxProcess and large and has_few_blocks(problem)
 
 
@@ -493,15 +493,19 @@ def count_beyond_reach(
         return math.inf
     if is_known_without_steps(problem) and problem.kind is DirectProcess:
         if not strict:
-            return int(di_bound(n, problem.eta, problem.start))
-        return math.inf if problem.start == 0 else di_strict_count(n, problem.eta, problem.start)
+            return int(di_bound(n, problem.step_size, problem.start))
+        return (
+            math.inf if problem.start == 0 else di_strict_count(n, problem.step_size, problem.start)
+        )
     if is_known_without_steps(problem) and n <= MAX_BLOCK_N:
         return count_in_blocks(n, problem, strict)
     low, high = proved_bounds(n, problem)
     down, up = (Context(4, way).create_decimal_from_float for way in (ROUND_FLOOR, ROUND_CEILING))
-    what = f"at least {float(down(low)):.4g}" if low > 0 else ""
-    what += f"{' and ' if what else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
-    proved = f"proved: n' is {what}" if what else "no bound on n' is proved"
+    bounds = f"at least {float(down(low)):.4g}" if low > 0 else ""
+    bounds += (
+        f"{' and ' if bounds else ''}at most {float(up(high)):.4g}" if math.isfinite(high) else ""
+    )
+    proved = f"proved: n' is {bounds}" if bounds else "no bound on n' is proved"
     raise OutOfReach(
         f"undoing n = {n} updates of {problem.update.name} may take more than {max_steps} "
         f"steps, the most that are made one by one; {proved}"
@@ -518,7 +522,7 @@ def proved_bounds(n: int, problem: TwoActionProblem) -> tuple[float, float]:
     if not problem.has_float_weight or problem.schedule == "geometric":
         return low, high
     size, uniform, decaying = (
-        float(problem.eta),
+        float(problem.step_size),
         problem.start == half,
         problem.schedule != "constant",
     )
@@ -534,7 +538,7 @@ def proved_bounds(n: int, problem: TwoActionProblem) -> tuple[float, float]:
         high = decaying_di_bound(n, size)
         low = decaying_di_lower_bound(n, size) if uniform else 0.0
     if problem.kind is DirectProcess and not decaying:
-        low = high = di_bound(n, problem.eta, problem.start)
+        low = high = di_bound(n, problem.step_size, problem.start)
     return float(low), float(high)
 
 
@@ -550,7 +554,7 @@ def count_direct_decaying(n: int, problem: TwoActionProblem, strict: bool) -> in
     :math:`2^{-\lfloor\log_2 L\rfloor}`, which is less than the power of 2 in :math:`2H_K`.
     `Undecided` is raised if the precision does not decide a comparison.
     """
-    eta, slack = problem.eta, 2 * (1 - problem.start)
+    eta, slack = problem.step_size, 2 * (1 - problem.start)
     if strict and problem.start == 0:
         return math.inf
 
@@ -594,7 +598,7 @@ def path(
     n: int,
     steps: int,
     update: str | Update = "pg-sm",
-    eta: Number = 1,
+    step_size: Number = 1,
     schedule: str = "constant",
     p: Number = 2,
     factor: str = "keep",
@@ -606,9 +610,9 @@ def path(
         raise ValueError(
             f"n, steps: expected at most {MAX_STEPS} updates together, got {n + steps}."
         )
-    problem = parse_problem(update, eta, schedule, p, factor, start)
-    if problem.eta > LARGEST:
-        raise ValueError(f"eta: expected at most 10^300, got {safe_repr(eta)}.")
+    problem = parse_problem(update, step_size, schedule, p, factor, start)
+    if problem.step_size > LARGEST:
+        raise ValueError(f"step_size: expected at most 10^300, got {safe_repr(step_size)}.")
     process = problem.process()
     values = [process.probability()]
     for t, w in enumerate(islice(problem.weights(), n + steps)):
@@ -624,7 +628,7 @@ def path(
 
 def linked_count(
     n: int,
-    eta: Number,
+    step_size: Number,
     density: Callable[[arb], arb],
     schedule: str = "constant",
     strict: bool = False,
@@ -634,7 +638,7 @@ def linked_count(
     The initial policy is uniform. `density` is :math:`F'` on :math:`[0, \infty)` and maps balls to
     balls. `OutOfReach` is raised if n exceeds `MAX_LINKED_N`, or the count `MAX_STEPS`.
     """
-    n, problem = require_count("n", n, 0), parse_problem("pg-sm", eta, schedule)
+    n, problem = require_count("n", n, 0), parse_problem("pg-sm", step_size, schedule)
     if n > MAX_LINKED_N:
         raise OutOfReach(f"n: at most {MAX_LINKED_N} updates are made one by one, got {n}")
 
@@ -671,14 +675,14 @@ def escort_components(pi: float, p: float) -> tuple[float, float]:
 
 @cache
 def escort_differences(
-    p: Number, factor: str, etas: tuple[str, ...], ns: tuple[int, ...]
+    p: Number, factor: str, step_sizes: tuple[str, ...], ns: tuple[int, ...]
 ) -> np.ndarray:
-    """Return the (len(ns), len(etas)) array of n' - n for PG-ES from the uniform policy."""
-    found = [counts(ns, "pg-es", eta, p=p, factor=factor) for eta in etas]
-    return np.subtract(found, ns).T
+    """Return the (len(ns), len(step_sizes)) array of n' - n for PG-ES from the uniform policy."""
+    table = [counts(ns, "pg-es", size, p=p, factor=factor) for size in step_sizes]
+    return np.subtract(table, ns).T
 
 
-def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
+def escape_ratio(step_size: Number, steps: int = 3000) -> tuple[float, float]:
     r"""Return :math:`\kappa_\infty` and :math:`\lim n'/n` for PG-ES with p = 2 and no factor.
 
     The initial parameters are (1, 1). The sequence :math:`\kappa_k = \eta / (2\|\theta_k\|)`
@@ -689,11 +693,11 @@ def escape_ratio(eta: Number, steps: int = 3000) -> tuple[float, float]:
     :math:`n'/n \to -\log|2\kappa_\infty-1|/\log(2\kappa_\infty+1)`. The limit is infinite if
     :math:`\kappa_\infty = \frac12`.
     """
-    problem = parse_problem("pg-es", eta, factor="drop")
+    problem = parse_problem("pg-es", step_size, factor="drop")
     process = EscortProcess(problem.start, problem.p, problem.factor)
     for w in islice(problem.weights(), steps):
         process.forward(w)
-    kappa = float(ball(problem.eta) / (2 * (process.u1**2 + process.u2**2).sqrt()))
+    kappa = float(ball(problem.step_size) / (2 * (process.u1**2 + process.u2**2).sqrt()))
     if kappa == 0.5:
         return kappa, math.inf
     shrinking = math.log1p(-2 * kappa) if kappa < 0.5 else math.log(2 * kappa - 1)

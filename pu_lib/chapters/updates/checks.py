@@ -316,14 +316,48 @@ def mce_parameters_stay_within_the_range_of_log_pi(
 def lowering_the_others_is_not_needed(compare: Recorder, scaled: bool = True) -> None:
     """A step of the greedy parameter alone gives MCE's policy at (|A| - 1)/|A| of the weight."""
     rng = np.random.default_rng(10)
-    alone, both = GreedyAlone(), as_update("mce")
+    alone, modified = GreedyAlone(), as_update("mce")
     for draw in range(500):
         k, w = int(rng.integers(2, 7)), float(10 ** rng.uniform(-2, 2))
         theta, q = rng.normal(size=(2, k))
         factor = (k - 1) / k if scaled else 1.0
-        difference = softmax(alone.step(theta, q, w)) - softmax(both.step(theta, q, factor * w))
+        difference = softmax(alone.step(theta, q, w)) - softmax(modified.step(theta, q, factor * w))
         where = {"draw": draw, "actions": k, "weight": w}
         _compare_with_zero(compare, "difference of the policies", difference, where)
+
+
+# Related updates
+
+
+@check(
+    "sec:updates/actor-mimic",
+    wrong={
+        "at the temperature 1 it is CE": {"coldest": 1.0},
+        "the squared distance in place of the cross-entropy": {"power": 2},
+    },
+)
+def distillation_is_a_soft_cross_entropy_step(
+    compare: Recorder, coldest: float = 1e-3, power: int = 1
+) -> None:
+    """A step of Actor-Mimic is one towards softmax(Q / tau), and that of CE as tau goes to zero.
+
+    The loss is the cross-entropy between the softened values of an expert and the policy. With
+    `power` 2 it is the squared distance.
+    """
+    rng = np.random.default_rng(13)
+    for draw in range(200):
+        theta, q = rng.normal(size=4), rng.normal(size=4)
+        if np.ptp(np.sort(q)[-2:]) < 0.05:
+            continue
+        for tau in (1.0, 0.1, coldest):
+            expert = softmax(q / tau)
+            logs = complex_step(lambda x: np.log(softmax_of(x)), theta) @ expert
+            squares = complex_step(softmax_of, theta) @ (2 * (expert - softmax(theta)))
+            step, at = logs if power == 1 else squares, {"temperature": tau, "draw": draw}
+            towards = expert - softmax(theta)
+            _compare_with_zero(compare, "error of the step", step - towards, at)
+        apart = towards - _unit_step(as_update("ce"), theta, q)
+        _compare_with_zero(compare, "distance from CE at the coldest", apart, at, 1e-9)
 
 
 # Huge weights
@@ -591,8 +625,8 @@ def library_computes_the_steps(
             theta = update.parameters(pi)
             if update.name == "pg-es":
                 theta = theta * np.random.default_rng(draw).choice([-1.0, 1.0], len(theta))
-            found = update.step(theta, q, w)
-            found = theta + (stretch if w > above else 1.0) * (found - theta)
+            new = update.step(theta, q, w)
+            new = theta + (stretch if w > above else 1.0) * (new - theta)
             if update.name == "di":
                 expected = np.array(projected(theta.tolist(), q.tolist(), w))
                 size = 1.0 + 1e-3 * w * np.abs(q).max()  # the difference of values is rounded
@@ -609,7 +643,7 @@ def library_computes_the_steps(
                     expected = np.array(
                         [float(arb(x) + y) for x, y in zip(theta.tolist(), steps, strict=True)]
                     )
-            error = (found - expected) / size
+            error = (new - expected) / size
             where = {"update": name, "draw": draw, "actions": len(q), "weight": w}
             _compare_with_zero(compare, "relative error of the step", error, where)
 
@@ -621,14 +655,14 @@ def library_counts_with_the_steps(compare: Recorder, cross_entropy: str = "ce") 
         for name in ("pg-sm", "pg-es", "di", "ce", "mce"):
             for weight in (Fraction(1, 10), Fraction(1, 2), Fraction(7, 5)):
                 problem = parse_problem(name, weight)
-                process, found = problem.process(), [0.5]
+                process, probabilities = problem.process(), [0.5]
                 for t, w in enumerate(islice(problem.weights(), 40)):
                     (process.forward if t < 20 else process.backward)(w)
-                    found.append(process.probability())
+                    probabilities.append(process.probability())
                 formula = cross_entropy if name == "ce" else name
                 expected = np.array(two_action_path(formula, 20, 20, weight))
                 where = {"update": name, "weight": str(weight)}
-                error = (np.array(found) - expected) / np.where(expected > 0, expected, 1.0)
+                error = (np.array(probabilities) - expected) / np.where(expected > 0, expected, 1.0)
                 _compare_with_zero(compare, "relative error of a probability", error, where)
 
 
@@ -683,7 +717,7 @@ def library_solves_processes(compare: Recorder, more_discount: float = 0.0) -> N
         chain = scipy.sparse.csr_array(np.einsum("sa,sat->st", pi, moves))
         paid = np.sum(pi * rewards, axis=1)
         flat = scipy.sparse.csr_array(moves.reshape(-1, states))
-        found = {
+        cases = {
             "values, dense": (dense.v, v),
             "visits, dense": (dense.occupancy, d),
             "optimal values, dense": (optimum.v, best),
@@ -693,10 +727,10 @@ def library_solves_processes(compare: Recorder, more_discount: float = 0.0) -> N
                 sparse.optimal(flat, rewards, shifted.discount, 1000).v, best
             ),
         }  # fmt: skip
-        for quantity, (given, expected) in found.items():
+        for quantity, (value, expected) in cases.items():
             scale = np.abs(expected).max() + (size if "values" in quantity else 0.0)
             _compare_with_zero(
-                compare, f"relative error of {quantity}", (given - expected) / scale, {"draw": draw}
+                compare, f"relative error of {quantity}", (value - expected) / scale, {"draw": draw}
             )
 
 

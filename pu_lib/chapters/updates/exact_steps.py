@@ -62,9 +62,9 @@ def direction(
     if name == "pg-sm":
         return [x * y for x, y in zip(pi, gains, strict=True)]
     if name == "sce":
-        kept = [a == best or bool(gain < 0) for a, gain in enumerate(gains)]
-        total = sum(x for x, inside in zip(pi, kept, strict=True) if inside)
-        return [((a == best) - x / total) * kept[a] for a, x in enumerate(pi)]
+        mask = [a == best or bool(gain < 0) for a, gain in enumerate(gains)]
+        total = sum(x for x, inside in zip(pi, mask, strict=True) if inside)
+        return [((a == best) - x / total) * mask[a] for a, x in enumerate(pi)]
     scale = arb(p) / sum(powers) ** (1 / arb(p)) if factor == "keep" else arb(1)
     return [
         ((t > 0) - (t < 0)) * scale * x ** (1 - 1 / arb(p)) * y
@@ -87,19 +87,19 @@ def two_action_path(name: str, n: int, steps: int, weight: Fraction) -> list[flo
     The start is the uniform policy, with parameters of norm sqrt(2) under `pg-es`.
     """
     theta: list[Any] = [arb(int(name == "pg-es"))] * 2
-    pi, found = [Fraction(1, 2)] * 2, [0.5]
+    pi, probabilities = [Fraction(1, 2)] * 2, [0.5]
     for t in range(n + steps):
         q = [1.0, 0.0] if t < n else [0.0, 1.0]
         if name == "di":
             moved = min(max(pi[0] + weight * (1 if t < n else -1) / 2, Fraction(0)), Fraction(1))
             pi = [moved, 1 - moved]
-            found.append(float(moved))
+            probabilities.append(float(moved))
             continue
         w = arb(fmpq(weight.numerator, weight.denominator))
         theta = [x + w * y for x, y in zip(theta, direction(name, theta, q), strict=True)]
         powers = [abs(x) ** 2 if name == "pg-es" else x.exp() for x in theta]
-        found.append(float(powers[0] / sum(powers)))
-    return found
+        probabilities.append(float(powers[0] / sum(powers)))
+    return probabilities
 
 
 def exact_values(mdp: FiniteMDP, pi: Floats) -> tuple[list[fmpq], list[fmpq]]:

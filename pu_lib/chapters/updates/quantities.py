@@ -263,7 +263,7 @@ def halving_times(masses: Floats) -> Floats:
 def mixture_share(greedy: Any, exponent: Any) -> Any:
     """Return the share of the greedy policy in the mixture that a step of MCE makes.
 
-    `greedy` is the probability of the greedy action before the step, and `exponent` is by how much
-    the step raises its log-odds.
+    `greedy` is the probability of the greedy action before the step, and `exponent` is the rise
+    of its log-odds in the step.
     """
     return greedy * (1 - exp(-exponent)) / (greedy + (1 - greedy) * exp(-exponent))

@@ -89,13 +89,13 @@ def growing_weights_bound_the_count(compare: Recorder, counted_ratio: Number | N
         c = exact(ratio if counted_ratio is None else counted_ratio, "ratio")
         weights = list(accumulate(repeat(c, 1200), Fraction.__mul__, initial=exact(eta, "eta")))
         for n, strict in product(NS, (False, True)):
-            found, formula = (
+            steps, formula = (
                 after.natural_count(n, weights, strict),
                 after.geometric_count(n, ratio),
             )
             at = {"ratio": ratio, "eta": eta, "n": n, "strict": strict}
-            compare.equal("updates", found, formula, tolerance=0, limit="the formula", at=at)
-            compare.at_most("updates", found, after.geometric_bound(ratio), at=at)
+            compare.equal("updates", steps, formula, tolerance=0, limit="the formula", at=at)
+            compare.at_most("updates", steps, after.geometric_bound(ratio), at=at)
 
 
 @check("after:natural-well", wrong={"PG-SM in its place": {"update": "pg-sm"}})
@@ -138,10 +138,10 @@ def the_family_leads_from_npg_to_di(
     The limits of the family are NPG at alpha = 1 and DI at alpha = 2.
     """
     for index, eta, n in product(alphas, ("1/7", "3/10", "1", "5"), (1, 5, 12, 60)):
-        found = count(n, after.TsallisDescent(float(exact(index, "alpha"))), eta)
+        steps = count(n, after.TsallisDescent(float(exact(index, "alpha"))), eta)
         formula = after.family_count(n, eta, index if alpha is None else alpha)
         at = {"alpha": index, "eta": eta, "n": n}
-        compare.equal("updates to undo n", found, formula, tolerance=0, limit="the formula", at=at)
+        compare.equal("updates to undo n", steps, formula, tolerance=0, limit="the formula", at=at)
     rng = np.random.default_rng(0)
     for case in range(100):
         pi, q, weight = rng.dirichlet(np.ones(4)), rng.random(4), float(rng.exponential())
@@ -262,10 +262,12 @@ def two_more_rows_are_measured(
         update = others[row] if row in others else as_update(row)
         for column, entry in entries.items():
             claimed = changed[2] if changed and changed[:2] == (row, column) else entry
-            found, cell = measure(update, column), f"{update.label}, {COLUMNS[column].title}"
-            compare.equal(cell, found.entry, claimed, limit=claimed, at={"found": found.found})
+            measured, cell = measure(update, column), f"{update.label}, {COLUMNS[column].title}"
+            compare.equal(
+                cell, measured.entry, claimed, limit=claimed, at={"found": measured.found}
+            )
             quantity, at = "distance from another entry", {"row": row, "column": column}
-            compare.at_least(quantity, found.margin, 0.0, limit="0", at=at)
+            compare.at_least(quantity, measured.margin, 0.0, limit="0", at=at)
 
 
 @check(
@@ -286,9 +288,9 @@ def steps_are_cheap(
     """
     kernels = [name for name in JUDGED if UPDATES[name].kernel is not None]
     for name, size in product(kernels, (3, 10, 100)):
-        found, label = after.cost(UPDATES[name], size), UPDATES[name].label
-        at = {key: found[key] for key in ("operations", "exponentials", "memory")}
-        per_action = found["operations"] / size
+        cost, label = after.cost(UPDATES[name], size), UPDATES[name].label
+        at = {key: cost[key] for key in ("operations", "exponentials", "memory")}
+        per_action = cost["operations"] / size
         compare.at_most(f"{label}: operations an action", per_action, 21, limit="21", at=at)
         expected = {
             "tied actions": "one of them" if name in tie_breaking else "alike",
@@ -296,7 +298,7 @@ def steps_are_cheap(
         }
         for key, claimed in expected.items():
             at = {"actions": size}
-            compare.equal(f"{label}: {key}", found[key], claimed, limit=claimed, at=at)
+            compare.equal(f"{label}: {key}", cost[key], claimed, limit=claimed, at=at)
 
 
 @check(
@@ -344,13 +346,13 @@ def mirror_ascent_unlearns_more_slowly_than_it_learns(
 ) -> None:
     """SPMA undoes n steps in about n times log(1 - w) / log(1 + w), within the bounds."""
     for weight, n in product((0.1, 0.3, 0.5, 0.9), (1, 10, 50, 200)):
-        found = n if natural else later.spma_count(n, weight)
+        steps = n if natural else later.spma_count(n, weight)
         at = {"weight": weight, "n": n}
         learnt = n * (-math.log1p(-weight) if ratio is None else ratio * math.log1p(weight))
         least = (learnt - 1 / (1 - weight)) / math.log1p(weight)
-        compare.at_least("updates to undo n", found, least, limit="the lower bound", at=at)
+        compare.at_least("updates to undo n", steps, least, limit="the lower bound", at=at)
         compare.at_most(
-            "updates to undo n", found, after.spma_bound(learnt, weight),
+            "updates to undo n", steps, after.spma_bound(learnt, weight),
             limit="the upper bound", at=at,
         )  # fmt: skip
     for weight in (0.1, 0.5, 0.9):
@@ -376,8 +378,8 @@ def biased_baselines_leave_corners(compare: Recorder, baseline: float = 1.0) -> 
     """From one policy a baseline of 1 needs about as many steps as NPG, not as many as PG-SM."""
     for odds in (9, 99, 999, 9999):
         p, at = odds / (odds + 1), {"odds": odds}
-        own, natural = later.biased_steps_to_half(p, math.nan), steps_to_half("npg", p)
-        compare.equal("steps with the policy's value", own, steps_to_half("pg-sm", p),
+        unbiased, natural = later.biased_steps_to_half(p, math.nan), steps_to_half("npg", p)
+        compare.equal("steps with the policy's value", unbiased, steps_to_half("pg-sm", p),
                       limit="those of PG-SM", at=at)  # fmt: skip
         compare.equal("steps of NPG", natural, math.ceil(math.log(odds) - 1e-9),
                       limit="log of the odds, rounded up", at=at)  # fmt: skip

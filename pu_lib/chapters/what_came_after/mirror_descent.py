@@ -122,11 +122,11 @@ def advantage_gap(mdp: FiniteMDP) -> float:
     return float(np.min(lacking[lacking > 1e-10]))
 
 
-def steps_to_optimum(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_000) -> int:
+def steps_to_optimum(mdp: FiniteMDP, step_size: float, visits: bool, most: int = 200_000) -> int:
     """Return the number of steps of `di` until the policy is optimal, or `most` if it is never so.
 
-    The weight of a state is `eta`. If `visits` is true, the weight is `eta` times the state's
-    occupancy, as in the projected policy gradient. The optimal policy must be unique.
+    The weight of a state is `step_size`. If `visits` is true, the weight is `step_size` times the
+    state's occupancy, as in the projected policy gradient. The optimal policy must be unique.
     """
     update = as_update("di")
     pi, best = update.initial(mdp.n_states, mdp.n_actions), mdp.optimal().policy
@@ -134,13 +134,16 @@ def steps_to_optimum(mdp: FiniteMDP, eta: float, visits: bool, most: int = 200_0
         if np.max(np.abs(pi - best)) < 1e-12:
             return t
         evaluation = mdp.evaluate(pi)
-        weight = eta * (evaluation.occupancy if visits else np.ones(mdp.n_states))
+        weight = step_size * (evaluation.occupancy if visits else np.ones(mdp.n_states))
         pi = update.step(pi, evaluation.q, weight)
     return most
 
 
 def finite_bound(mdp: FiniteMDP, eta: float, visits: bool) -> float:
-    """Return the bound of Liu et al. (2025, theorems 21 and 22) on `steps_to_optimum`."""
+    """Return the bound of Liu et al. (2025, theorems 21 and 22) on `steps_to_optimum`.
+
+    `eta` is the step size.
+    """
     gap, horizon = advantage_gap(mdp), 1.0 / (1.0 - mdp.discount)
     if not visits:
         return float(2.0 / gap * (1.0 + 1.0 / (eta * gap)) * (horizon / eta + horizon**2) - 1.0)

@@ -189,9 +189,9 @@ def _least_exponent(c: Fraction, goal: Fraction) -> int:
     return m
 
 
-def _require_in_reach(what: str, number: int, most: int) -> None:
+def _require_in_reach(name: str, number: int, most: int) -> None:
     if number > most:
-        raise OutOfReach(f"{what}: at most {most} for exact arithmetic, got {number}")
+        raise OutOfReach(f"{name}: at most {most} for exact arithmetic, got {number}")
 
 
 def _ratio_above_one(ratio: Number) -> Fraction:
@@ -247,7 +247,7 @@ def escape_bounds(pi: ArrayLike, q: ArrayLike, weight: float) -> tuple[int, int]
     return math.ceil(low), math.ceil(high)
 
 
-# What a step costs
+# The cost of a step
 
 
 class CountedFloat:
