@@ -43,7 +43,9 @@ def _moves() -> tuple[Move, ...]:
         moves += [Move(s, 2, lambda x, _: x[1] - x[2]) for s in reset]
         # The error: action 2 is greedy, and action 0 comes out on top.
         moves += [Move(s, 2, lambda x, unit: x[1] - x[0] + unit) for s in low]
-        moves += [Move(s, 0, lambda x, unit: (7 * unit + 2 * x[2] - x[1] - x[0]) / 3) for s in reset]
+        moves += [
+            Move(s, 0, lambda x, unit: (7 * unit + 2 * x[2] - x[1] - x[0]) / 3) for s in reset
+        ]
         moves += [Move(s, 1, lambda x, unit: x[0] - x[1] + unit) for s in low]
         moves += [Move(s, 1, lambda x, unit: (unit + x[0] - x[1]) / 2) for s in reset]
     return tuple(moves)
@@ -91,7 +93,9 @@ def attack(discount: float, units: Sequence[float]) -> Attack:
         follow_hexagon(discount, _schedule(units), levels, softmax_floats, most=5 * max(units))
     )
     failures = (i for i, step in enumerate(steps) if not step.lead > 0)
-    return Attack(np.array([step.values for step in steps]), next(failures, len(steps)) // len(ROUND))
+    return Attack(
+        np.array([step.values for step in steps]), next(failures, len(steps)) // len(ROUND)
+    )
 
 
 def _schedule(units: Sequence[Number]) -> Iterator[tuple[Move, Number]]:
