@@ -689,7 +689,8 @@ def test_ce_follows_the_schedule_at_one_half_on_the_matrices() -> None:
         assert best[1] == best[2]
         step_of_ce(theta, move.state, move.action, weight)
     for values in np.split(np.array(path), 3):
-        assert (values.min(axis=0) < 0).all() and (values.min(axis=0) > -0.01).all()
+        assert (values.min(axis=0) < 0).all()
+        assert (values.min(axis=0) > -0.01).all()
         assert (values.max(axis=0) > 1.999).all()
 
 

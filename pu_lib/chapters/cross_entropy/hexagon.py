@@ -172,7 +172,7 @@ def _rounds(rounds: int, unit: Number) -> tuple[Iterable[tuple[Move, Number]], l
 
 def softmax_floats(x: Sequence[float]) -> list[float]:
     """Return the softmax of a list of floats."""
-    return softmax(np.array(x)).tolist()
+    return list(softmax(np.array(x)).tolist())
 
 
 def hardened_steps(discount: Fraction, rounds: int) -> list[Step]:

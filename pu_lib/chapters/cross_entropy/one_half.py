@@ -1,9 +1,9 @@
 r"""Six states on which CE oscillates for ever at a discount of 1/2, with weights of order log t.
 
 The hexagon of `hexagon` has a fourth action z in each state, which pays -1 and ends. It is never
-greedy. At a discount of 1/2 the lead of action 0 is zero on the hexagon itself. If z has become
-less rare than all errors where action 0 is on top, it makes the values there negative, and the lead
-positive. z loses probability in each round. For it to lose little, the weights have to grow.
+greedy. At a discount of 1/2 the lead of action 0 is zero on the hexagon itself. If z is
+less rare than the errors of states with action 0 on top, their values are negative and the lead is
+positive. z loses probability in each round, but little if the weights grow.
 
 Round n has the unit :math:`U = 6\log n`. It has three blocks of ten updates. In a block two *low*
 states fall to 0 and rise again, and two *reset* states return to the levels
@@ -84,7 +84,7 @@ class Attack(NamedTuple):
 
 
 def attack(discount: float, units: Sequence[float]) -> Attack:
-    """Run CE in floats on one round for each unit, whether or not the schedule's actions are greedy.
+    """Run CE in floats on one round for each unit, and go on if an action is not greedy.
 
     All weights are between 1 and five times the largest unit.
     """
