@@ -283,5 +283,5 @@ def test_likelihood_ratio_and_visits_solved_by_hand() -> None:
     late = 0.5 * (mdp.rewards[1, 0] - walk)
     early = 0.5 * (jump - 0.5 * 0.5 * (mdp.rewards[1, 0] + walk))
     expected = [[0.5 * early, -0.5 * early], [0.5 * 0.5 * 0.5 * late, -0.5 * 0.5 * 0.5 * late]]
-    found = earlier.likelihood_ratio(mdp, np.zeros((3, 2)), 2)
-    assert found[:2] == pytest.approx(np.array(expected))
+    gradient = earlier.likelihood_ratio(mdp, np.zeros((3, 2)), 2)
+    assert gradient[:2] == pytest.approx(np.array(expected))

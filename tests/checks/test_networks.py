@@ -592,17 +592,17 @@ def test_runs_with_the_larger_cap_continue_the_judged_ones():
     later, judged = quantities.post_hoc_table(), quantities.table()
     longer = later[later.method == "pg-sm"]
     assert len(longer) == 10 * len(TASKS)
-    both = longer.merge(
+    merged = longer.merge(
         judged[judged.tuned == "phase 1"],
         on=["task", "method", "step_size", "seed", "length", "end", "learnt"],
         suffixes=("", "_judged"),
     )
-    assert len(both) == len(longer)
-    cut = both.censored_judged
-    assert (both.recovery[~cut] == both.recovery_judged[~cut]).all()
-    assert (both.recovery[cut] > 4000).all()
+    assert len(merged) == len(longer)
+    cut = merged.censored_judged
+    assert (merged.recovery[~cut] == merged.recovery_judged[~cut]).all()
+    assert (merged.recovery[cut] > 4000).all()
     assert cut.any()
-    assert (both.recovery[both.censored] == 60_000).all()
+    assert (merged.recovery[merged.censored] == 60_000).all()
 
 
 def test_runs_decided_later_are_those_listed():

@@ -471,8 +471,8 @@ def theorem_has_another_form_than_the_likelihood_ratio(
         mdp = FiniteMDP(moves, rewards, np.eye(3)[0], 0.9, np.arange(3) == 2)
         theta = rng.normal(size=(3, 2)) * [[1.0], [1.0], [0.0]]
         pi, at = softmax(theta), {"process": draw}
-        found = mdp.evaluate(pi)
-        theorem = found.occupancy[:, np.newaxis] * pi * advantage(pi, found.q)
+        evaluation = mdp.evaluate(pi)
+        theorem = evaluation.occupancy[:, np.newaxis] * pi * advantage(pi, evaluation.q)
         compare.equal(
             "mean likelihood ratio", likelihood_ratio(mdp, theta, 2, all_rewards)[:2], theorem[:2],
             tolerance=1e-12, limit="equation (3)", at=at,
@@ -579,10 +579,10 @@ def visits_without_the_discount_are_no_gradient(
     for draw, (theta, _) in enumerate(_random_states(10, 24)):
         scores = np.resize(theta, (mdp.n_states, mdp.n_actions))
         pi = softmax(scores)
-        found = mdp.evaluate(pi)
-        local = pi * advantage(pi, found.q)
+        evaluation = mdp.evaluate(pi)
+        local = pi * advantage(pi, evaluation.q)
         plain = undiscounted_visits(mdp, pi)
-        steps = [(d[:, np.newaxis] * local).ravel() for d in (found.occupancy, plain)]
+        steps = [(d[:, np.newaxis] * local).ravel() for d in (evaluation.occupancy, plain)]
         with_discount, without = (step / np.linalg.norm(step) for step in steps)
         apart = float(np.linalg.norm(with_discount - without))
         compare.at_least("distance of the directions", apart, 1e-4, limit="1e-4", at={"draw": draw})
