@@ -168,7 +168,12 @@ def mce_approaches_its_orbit(
         path = _leads(update, turn, n_actions, size, n, starts)
         steps = np.diff(path[[n - len(turn), n]], axis=-1)
         for start, (before, after) in enumerate(zip(*steps, strict=True)):
-            at = {"actions": n_actions, "in turn": rotating, "cw": size, "start": start}
+            at: dict[str, Any] = {
+                "actions": n_actions,
+                "in turn": rotating,
+                "cw": size,
+                "start": start,
+            }
             spacing = rotation_spacing(size, rotating)
             for limit, off in (
                 ("those one round before", np.abs(after - before).max()),
