@@ -26,6 +26,8 @@ from pu_lib.claims import (
     Recorder,
     Scope,
     Status,
+    changes,
+    changes_of,
     chapters,
     check_of,
     confirm,
@@ -40,6 +42,7 @@ from pu_lib.claims import (
 )
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.render import badge
+from pu_lib.claims.tables import errata_table, ledger_table
 from pu_lib.updates import label_of
 
 ROOT = Path(__file__).parent.parent
@@ -138,6 +141,41 @@ def test_errata_belong_to_chapters_and_claims() -> None:
     for erratum in errata():
         assert erratum.chapter in chapters()
         assert not erratum.claim or erratum.claim in ids, erratum
+
+
+def test_errata_are_listed_by_severity_with_typos_last() -> None:
+    counts = Counter(erratum.severity.value for erratum in errata())
+    tables = errata_table().split("</table>")[:-1]
+    titles = [re.findall(r"<caption>(.*) \((\d+)\)</caption>", table)[0] for table in tables]
+    grave_first = ["idea", "missing hypothesis", "constant", "slip", "typo"]
+    assert [int(count) for _, count in titles] == [counts[name] for name in grave_first]
+    assert titles[-1][0] == "Typos"
+    numbers = [int(n) for n in re.findall(r'<th scope="row">(\d+)\. ', errata_table())]
+    assert numbers == list(range(1, len(errata()) + 1))
+    severity = {erratum.where: erratum.severity.value for erratum in errata()}
+    assert severity["Theorem 4(i), assumptions"] == "slip"
+    assert severity["Theorem 5(i)"] == "typo"
+
+
+def test_last_change_of_a_criterion_has_the_recorded_status() -> None:
+    recorded_as = {claim.id: claim.status.value for claim in ledger()}
+    for chapter in chapters():
+        last = {name: change for change in changes(chapter) for name in change.claims}
+        after = {name: change.after for name, change in last.items()}
+        assert after == {name: recorded_as[name] for name in last}
+        assert {claim.id for claim in select([chapter])} >= set(last)
+
+
+def test_earlier_statuses_stand_beside_the_status() -> None:
+    changed = [claim for claim in ledger() if changes_of(claim)]
+    assert len(changed) > 10
+    assert all(change.before != c.status.value for c in changed for change in changes_of(c))
+    (claim,) = select(["sec:randommdps/pg-unchanged"])
+    for shown in (ledger_table(claim.chapter), confirm(claim.id)._repr_html_()):
+        assert shown.count("partly reproduced</strong> <small>earlier: reproduced</small>") == 1
+        fold = shown.partition("<small>earlier: reproduced</small>")[2].partition("</details>")[0]
+        assert "reproduced until 23 November, 17:13. The criterion was: Factor below 2" in fold
+    assert "earlier" not in confirm("sec:cliff/best")._repr_html_()
 
 
 def test_confirm_displays_findings_as_data() -> None:

@@ -13,10 +13,13 @@ claims.
 """
 
 from pu_lib.claims.catalog import (
+    Change,
     Claim,
     Erratum,
     Scope,
     Severity,
+    changes,
+    changes_of,
     chapters,
     check_of,
     errata,
@@ -39,6 +42,7 @@ from pu_lib.claims.recorder import Check, Finding, Recorder, Status, Tally, chec
 
 __all__ = [
     "FINDINGS",
+    "Change",
     "Check",
     "Claim",
     "Erratum",
@@ -50,6 +54,8 @@ __all__ = [
     "Severity",
     "Status",
     "Tally",
+    "changes",
+    "changes_of",
     "chapters",
     "check",
     "check_of",

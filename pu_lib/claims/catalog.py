@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -23,8 +24,8 @@ from pu_lib.claims.recorder import Check, Status
 from pu_lib.extras import naming_the_extra
 from pu_lib.settings import did_you_mean
 
-__all__ = ["Claim", "Erratum", "Scope", "Severity", "chapters", "check_of", "errata"]
-__all__ += ["folder_of", "formulas_of", "ledger", "select"]
+__all__ = ["Change", "Claim", "Erratum", "Scope", "Severity", "changes", "chapters", "check_of"]
+__all__ += ["changes_of", "errata", "folder_of", "formulas_of", "ledger", "select"]
 
 
 class Scope(StrEnum):
@@ -39,8 +40,9 @@ class Scope(StrEnum):
 
 
 class Severity(StrEnum):
-    """The severity of the error in a claim that does not hold as printed."""
+    """The severity of an error in the paper, from the mildest to the gravest."""
 
+    TYPO = "typo"
     SLIP = "slip"
     CONSTANT = "constant"
     HYPOTHESIS = "missing hypothesis"
@@ -103,6 +105,8 @@ class Erratum:
         The place in the paper, the printed text, the corrected text, and the reason.
     kind : str
         The part of the paper with the error: statement, proof, caption, label or text.
+    severity : Severity
+        The severity of the error.
     chapter : str
         The chapter of the book that discusses the erratum.
     claim : str
@@ -114,8 +118,34 @@ class Erratum:
     right: str
     why: str
     kind: str
+    severity: Severity
     chapter: str
     claim: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a criterion after its result had been seen.
+
+    Attributes
+    ----------
+    commit, when : str
+        The commit or version with the change, and its date.
+    claims : tuple of str
+        The identifiers of the claims that are judged by the criterion; empty if there are many.
+    old, new : str
+        The criterion before and after the change.
+    before, after : str
+        The status by either criterion; empty if `claims` is.
+    """
+
+    commit: str
+    when: str
+    claims: tuple[str, ...]
+    old: str
+    new: str
+    before: str = ""
+    after: str = ""
 
 
 _FOLDERS = {"table-1": "table1"}
@@ -219,12 +249,19 @@ def ledger() -> tuple[Claim, ...]:
 
 def _claim(chapter: str, row: dict[str, Any]) -> Claim:
     """Return the `Claim` in a row of a ``claims.toml`` file."""
-    where = f"chapters/{folder_of(chapter)}/claims.toml: {row.get('id')!r}"
-    try:
+    with _naming_the_row(chapter, row.get("id")):
         scope = Scope[row["scope"].upper()]
         severity = Severity[row["severity"].upper()] if "severity" in row else None
         read = {"chapter": chapter, "scope": scope, "severity": severity}
         return Claim(**{**row, **read, "status": Status(row["status"])})
+
+
+@contextmanager
+def _naming_the_row(chapter: str, name: str | None) -> Iterator[None]:
+    """Raise errors about a row of a chapter's ``claims.toml`` with the name of the row."""
+    where = f"chapters/{folder_of(chapter)}/claims.toml: {name!r}"
+    try:
+        yield
     except KeyError as error:
         raise ValueError(f"{where}: {error} is missing or unknown.") from None
     except (ValueError, TypeError) as error:
@@ -235,9 +272,34 @@ def _claim(chapter: str, row: dict[str, Any]) -> Claim:
 def errata() -> tuple[Erratum, ...]:
     """Return every erratum, in the order of the chapters."""
     return tuple(
-        Erratum(**{**row, "chapter": table["chapter"]})
+        _erratum(table["chapter"], row) for table in _tables() for row in table.get("erratum", [])
+    )
+
+
+def _erratum(chapter: str, row: dict[str, Any]) -> Erratum:
+    """Return the `Erratum` in a row of a ``claims.toml`` file."""
+    with _naming_the_row(chapter, row.get("where")):
+        severity = Severity[row["severity"].upper()]
+        return Erratum(**{**row, "chapter": chapter, "severity": severity})
+
+
+@cache
+def changes(chapter: str) -> tuple[Change, ...]:
+    """Return the changes of criteria in a chapter, the oldest first."""
+    return tuple(
+        Change(**{**row, "claims": tuple(row["claims"])})
         for table in _tables()
-        for row in table.get("erratum", [])
+        if table["chapter"] == chapter
+        for row in table.get("change", [])
+    )
+
+
+def changes_of(claim: Claim) -> tuple[Change, ...]:
+    """Return the changes of a criterion before which a claim had another status than now."""
+    return tuple(
+        change
+        for change in changes(claim.chapter)
+        if claim.id in change.claims and change.before != claim.status.value
     )
 
 

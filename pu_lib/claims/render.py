@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pu_lib.claims.catalog import Claim, changes_of
 from pu_lib.claims.proofs import proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Finding, Status, Tally
 from pu_lib.formatting import format_value, to_html
@@ -27,6 +28,22 @@ _HEAD = ("Compared", "Outcome", "Closest case", "At", "Sharpness")
 def badge(status: Status) -> str:
     """Return the HTML of a status badge, which is bold where there is no style sheet."""
     return f'<strong class="verdict-status verdict-{status.name.lower()}">{status.value}</strong>'
+
+
+def earlier_badge(claim: Claim) -> str:
+    """Return the earlier statuses of a claim by another criterion, or an empty string."""
+    statuses = dict.fromkeys(change.before for change in changes_of(claim))
+    return f" <small>earlier: {html.escape(', '.join(statuses))}</small>" if statuses else ""
+
+
+def earlier_html(claim: Claim) -> str:
+    """Return an HTML list of the criteria by which a claim had another status."""
+    items = "".join(
+        f"<li>{html.escape(change.before)} until {html.escape(change.when)}. The criterion was: "
+        f"{to_html(change.old)} It was changed to: {to_html(change.new)}</li>"
+        for change in changes_of(claim)
+    )
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def tally_row(tally: Tally) -> dict[str, Any]:
@@ -157,7 +174,7 @@ def _line(judged: Judgement) -> str:
     number = html.escape(judged.claim.number)
     said = f':</small> <span class="said">{to_html(judged.sentence)}</span>'
     said = "</small>" if judged.repeats_the_claim else said
-    return f"{badge(judged.finding.status)} <small>{number}{said}"
+    return f"{badge(judged.finding.status)}{earlier_badge(judged.claim)} <small>{number}{said}"
 
 
 def _how(judged: Judgement) -> str:
@@ -165,9 +182,12 @@ def _how(judged: Judgement) -> str:
     finding, theorems = judged.finding, proofs_of(judged.claim.id)
     said = f"<p>{to_html(judged.sentence)}</p>" if judged.repeats_the_claim else ""
     because = f"<p>{to_html(finding.open_because)}</p>" if finding.open_because else ""
+    earlier = earlier_html(judged.claim)
+    changed = f"<p>Earlier verdict:</p>{earlier}" if earlier else ""
     proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
     table = tallies_html([format_tally(tally_row(tally)) for tally in finding.tallies])
-    return f"{said}{because}{table}{proved}{_refused(judged.check.wrong)}{_code(judged.check)}"
+    refused = _refused(judged.check.wrong)
+    return f"{said}{because}{changed}{table}{proved}{refused}{_code(judged.check)}"
 
 
 def _refused(wrong: Iterable[str]) -> str:

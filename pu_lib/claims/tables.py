@@ -12,11 +12,26 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from pu_lib.claims.catalog import Claim, Erratum, Scope, chapters, check_of, errata, ledger
+from pu_lib.claims.catalog import (
+    Claim,
+    Erratum,
+    Scope,
+    Severity,
+    chapters,
+    check_of,
+    errata,
+    ledger,
+)
 from pu_lib.claims.judging import recorded, sentence_of
 from pu_lib.claims.proofs import Proof, proofs, proofs_of, theorem_link, version
 from pu_lib.claims.recorder import Check, Status
-from pu_lib.claims.render import badge, format_tally, tallies_list_html
+from pu_lib.claims.render import (
+    badge,
+    earlier_badge,
+    earlier_html,
+    format_tally,
+    tallies_list_html,
+)
 from pu_lib.formatting import to_html
 from pu_lib.settings import find_name
 
@@ -114,6 +129,7 @@ def _judgement(claim: Claim) -> str:
         "What is wrong": to_html(claim.wrong),
         "How bad it is": "" if claim.severity is None else html.escape(claim.severity.value),
         "What is true": to_html(claim.correction),
+        "Earlier verdict": earlier_html(claim),
         "What was measured": tallies_list_html(list(map(format_tally, row.get("tallies", ())))),
         "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
         "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
@@ -123,8 +139,8 @@ def _judgement(claim: Claim) -> str:
     scope = claim.scope.value + _mark(theorems)
     said = f": {to_html(sentence_of(claim))}" if claim.sentence else ""
     return (
-        f'<details class="claim"><summary>{badge(claim.status)} <small>{scope}</small>{said}'
-        f"</summary><dl>{listed}</dl></details>"
+        f'<details class="claim"><summary>{badge(claim.status)}{earlier_badge(claim)} '
+        f"<small>{scope}</small>{said}</summary><dl>{listed}</dl></details>"
     )
 
 
@@ -177,17 +193,33 @@ def _power(check: Check) -> str:
 # Errata
 
 
+_ERRATA = {
+    Severity.IDEA: "Arguments and claims that fail",
+    Severity.HYPOTHESIS: "Missing hypotheses",
+    Severity.CONSTANT: "Constants",
+    Severity.SLIP: "Slips",
+    Severity.TYPO: "Typos",
+}
+"""The title of the table of errata of each severity, from the gravest to the mildest."""
+
+
 def errata_table() -> Html:
-    """Return a table of the errata: place, printed text, corrected text and reason."""
-    rows = [
-        (
-            f"{count}. {_place(row)}",
-            to_html(row.printed),
-            f"<p>{to_html(row.right)}</p><p>{to_html(row.why)}</p>",
-        )
-        for count, row in enumerate(errata(), start=1)
-    ]
-    return html_table(("Place", "Printed", "Right, and why"), rows, "Errata", kind="errata")
+    """Return a table of errata for each severity: place, printed and corrected text, reason."""
+    tables, first = "", 1
+    for severity, title in _ERRATA.items():
+        some = [erratum for erratum in errata() if erratum.severity is severity]
+        rows = [
+            (
+                f"{number}. {_place(erratum)}",
+                to_html(erratum.printed),
+                f"<p>{to_html(erratum.right)}</p><p>{to_html(erratum.why)}</p>",
+            )
+            for number, erratum in enumerate(some, start=first)
+        ]
+        head = ("Place", "Printed", "Right, and why")
+        tables += html_table(head, rows, f"{title} ({len(some)})", kind="errata")
+        first += len(some)
+    return Html(tables)
 
 
 def erratum_anchor(erratum: Erratum) -> str:

@@ -46,7 +46,7 @@ from pu_lib.experiments.database import CELL_COLUMNS, words_of
 if TYPE_CHECKING:
     import pandas as pd
 
-ERROR = 2e-6
+ERROR = 1.8e-6
 """Error probability of each side of an interval. It bounds the error of ``sweep paper`` by 5 %."""
 
 Setting = tuple[tuple[str, ...], float]

@@ -29,8 +29,11 @@ CENTRES = {"median": "median", "mean": "mean"}
 
 
 def median_and_mean(table: Runs, *panels: str) -> Iterator[tuple[str, list[Curves], list[Floats]]]:
-    """Yield the label of the median with the curves and estimates of each panel; then the mean."""
-    results = results_of(table)
+    """Yield the label of the median with the curves and estimates of each panel; then the mean.
+
+    The parameters of PG-ES are plain floats wherever the table has such runs.
+    """
+    results = results_of(table).in_floats
     curves = [results.curves(name) for name in panels]
     for statistic, words in CENTRES.items():
         yield words, curves, [c.estimates(statistic) for c in curves]
@@ -75,14 +78,18 @@ def factor_apart(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.maximum(a / b, b / a))
 
 
-def bandwidth(axis: Floats, curve: Floats, factor: float = RANGE) -> Floats:
+def bandwidth(
+    axis: Floats, curve: Floats, factor: float = RANGE, best: Floats | None = None
+) -> Floats:
     """Return the width of the range of each curve, in decades of step size.
 
-    The curves have shape (..., positions) and are interpolated linearly on logarithmic axes. The
-    result has shape (...).
+    The curves have shape (..., positions) and are interpolated linearly on logarithmic axes. A
+    range ends at a factor of `best`, by default the minimum of the curve. `best` and the result
+    have shape (...).
     """
     x, y = np.log10(axis), np.log10(curve)
-    wall = y.min(axis=-1, keepdims=True) + np.log10(factor)
+    lowest = y.min(axis=-1) if best is None else np.log10(best)
+    wall = (lowest + np.log10(factor))[..., np.newaxis]
     low, high = np.minimum(y[..., 1:], y[..., :-1]), np.maximum(y[..., 1:], y[..., :-1])
     rise = np.where(high > low, high - low, 1.0)
     inside = np.where(high <= wall, 1.0, np.clip((wall - low) / rise, 0.0, 1.0))

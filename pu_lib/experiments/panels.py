@@ -321,9 +321,9 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
     random_runs : int
         Number of runs on Random MDPs; the paper has 1000.
     beyond : int, optional
-        Cap on the number of runs of the escort update with its factor or with plain floats, of
-        random tie-breaking in the last group, and of updates that are not in the paper. The default
-        is `random_runs`. The tie rules of `ABLATIONS` are not capped.
+        Cap on the number of runs of the escort update with its factor, of random tie-breaking in
+        the last group, and of updates that are not in the paper. The default is `random_runs`. The
+        tie rules of `ABLATIONS` are not capped.
 
     Returns
     -------
@@ -358,7 +358,7 @@ def paper_chunks(seed: int = 0, random_runs: int = 1000, beyond: int | None = No
     factor = [
         ([cell for cell in cells if _keeps_factor(cell)], min(runs, most)) for cells, runs in shown
     ]
-    floats = [(_in_floats(cells), min(runs, most)) for cells, runs in shown]
+    floats = [(_in_floats(cells), runs) for cells, runs in shown]
     more = [(_more(cells), min(runs, most)) for cells, runs in shown]
     return [
         *_rounds([(_published(seed), 100), *without_factor, *factor, *others]),

@@ -78,6 +78,9 @@ MORE = " more"
 IN_FLOATS = " in floats"
 """Suffix of the names of experiments that store the escort update's parameters as plain floats."""
 
+_AS_FLOATS = " precision=float64"
+"""Suffix of the options of these experiments."""
+
 TIED = "random-ties"
 """The experiment on Random MDPs with ties between actions broken at random."""
 
@@ -167,7 +170,7 @@ class Panel:
     @property
     def in_floats(self) -> Panel:
         """The same panel with the escort update's parameters stored as plain floats."""
-        floats = f"{self.options} precision=float64"
+        floats = self.options + _AS_FLOATS
         return replace(self, experiment=self.experiment + IN_FLOATS, options=floats)
 
     @property
@@ -416,6 +419,27 @@ class Results:
             rows.append({**named, **asdict(summarise(steps, censored, horizon))})
         return pd.DataFrame(rows)
 
+    @cached_property
+    def in_floats(self) -> Results:
+        """The same results with PG-ES in plain floats, wherever the table has such runs."""
+        floats = self.table[self._are_floats]
+        if floats.empty:
+            return self
+        names = floats["experiment"].astype(str).str.removesuffix(IN_FLOATS)
+        options = floats["options"].astype(str).str.removesuffix(_AS_FLOATS)
+        return Results(_replace_runs(self.with_exponents.table, floats, names, options))
+
+    @cached_property
+    def with_exponents(self) -> Results:
+        """The same results without the runs of PG-ES in plain floats."""
+        return Results(self.table[~self._are_floats])
+
+    @cached_property
+    def _are_floats(self) -> pd.Series:
+        """Whether each row is a run of PG-ES in plain floats."""
+        names = self.table["experiment"]
+        return names.isin([name for name in names.unique() if str(name).endswith(IN_FLOATS)])
+
     def curves(self, name: str) -> Curves:
         """Return the curves of the paper's updates in a panel of `PANELS`.
 
@@ -619,10 +643,27 @@ def random_tie_runs() -> pd.DataFrame:
 
     table = committed().table
     drawn = table[table["experiment"] == TIED]
-    replaced = table["update"].isin(drawn["update"].unique())
-    replaced &= (table["experiment"] == "random-mdp") & (table["options"] == "paper")
-    called = {
-        name: pd.Series(value, drawn.index, table[name].dtype)
-        for name, value in (("experiment", "random-mdp"), ("options", "paper"))
-    }
-    return pd.concat([table[~replaced], drawn.assign(**called)], ignore_index=True)
+    names, options = (pd.Series(value, drawn.index) for value in ("random-mdp", "paper"))
+    return _replace_runs(table, drawn, names, options)
+
+
+def _replace_runs(
+    table: pd.DataFrame, runs: pd.DataFrame, experiments: pd.Series, options: pd.Series
+) -> pd.DataFrame:
+    """Return a table in which `runs`, under other names, replace those of the same updates.
+
+    Each run gets the given experiment and options. The runs of the table with the same experiment,
+    options and update as one of them are left out.
+    """
+    import pandas as pd
+
+    runs = runs.assign(
+        experiment=experiments.astype(table["experiment"].dtype),
+        options=options.astype(table["options"].dtype),
+    )
+    columns = ["experiment", "options", "update"]
+    kept = np.ones(len(table), dtype=np.bool_)
+    for setting in runs[columns].drop_duplicates().itertuples(index=False):
+        same = [table[name] == value for name, value in zip(columns, setting, strict=True)]
+        kept &= ~np.logical_and.reduce(same)
+    return pd.concat([table[kept], runs], ignore_index=True)

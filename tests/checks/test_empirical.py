@@ -10,7 +10,6 @@ import scipy.special
 
 from pu_lib.chapters.empirical import checks, checks_live, figures
 from pu_lib.chapters.empirical.checks import both_rules, run_with, stability
-from pu_lib.chapters.empirical.figures import changes
 from pu_lib.chapters.empirical.inequalities import (
     Inequality,
     bootstrap_means,
@@ -20,7 +19,7 @@ from pu_lib.chapters.empirical.inequalities import (
     estimates_together,
     share,
 )
-from pu_lib.claims import Check, Judgement, Status, check_of, judge, select
+from pu_lib.claims import Check, Judgement, Status, changes, check_of, judge, select
 from pu_lib.claims.render import format_tally, tally_row
 from pu_lib.domains import chain
 from pu_lib.experiments import details, interventions, panels
@@ -257,14 +256,14 @@ def test_censored_time_over_a_known_one_is_a_lower_bound():
 
 
 def test_policy_gradients_are_compared_at_lengths_that_both_solve():
-    curves = committed().curves("length/LowOffPol")
+    curves = committed().in_floats.curves("length/LowOffPol")
     sm, es = curves.point("median")[:2]
     arrive = (curves.axis >= 10) & (sm < 1e6) & (es < 1e6)
     assert curves.axis[arrive].tolist() == [10, 11, 12, 13, 14, 15, 16]
     apart = 10 ** np.mean(np.log10(es / sm)[arrive])
-    alike_, behind, *_ = rows_of(checks.length_pg.run()).values()
-    assert alike_ == (f"{apart:.3g}", "< 2")
-    assert behind[0].startswith("≥ ")
+    rows, where = rows_of(checks.length_pg.run()), "LowOffPol, β=0.8, median"
+    assert rows[f"{where}: PG-ES against PG-SM"] == (f"{apart:.3g}", "< 2")
+    assert rows[f"{where}: faster of both over the slowest other"][0].startswith("≥ ")
 
 
 # Sentences
@@ -288,6 +287,7 @@ def test_sentences_have_the_counts_of_their_tables(changes):
     below = sum(float(value) < 2 for value, _ in rows_of(finding).values())
     assert f"{below} of {len(finding.tallies)} mean factors" in sentence
     assert f"for {counted(finding, None)} of them" in sentence
+    assert f"and {counted(finding, False)} are certain to be above it" in sentence
     sentence, finding = judged("sec:intro/empirical", **changes)
     assert f"certain in {counted(finding, True, 'PG-')} of 16 comparisons" in sentence
     sentence, finding = judged("sec:randommdps/hioffpol-helps", **changes)
@@ -330,6 +330,52 @@ def test_variance_of_pg_es_is_that_of_plain_floats():
     assert run_with(checks.length_es_variance).status is Status.REPRODUCED
     scaled = run_with(checks.length_es_variance, in_floats=False)
     assert scaled.status is Status.PARTLY
+
+
+@pytest.mark.parametrize(
+    ("check", "floats", "exponents"),
+    [
+        (checks.exploration, "partly reproduced", "undecided"),
+        (checks.es_bandwidth, "partly reproduced", "not reproduced"),
+    ],
+)
+def test_sentences_are_judged_in_plain_floats(check, floats, exponents):
+    """The status with exponents is that of the table without runs in plain floats."""
+    finding = check.run()
+    assert (str(finding.status), finding.reported["with exponents"]) == (floats, exponents)
+    scaled = run_with(check, table=committed().with_exponents)
+    assert str(scaled.status) == scaled.reported["with exponents"] == exponents
+
+
+def test_long_chains_are_alike_by_the_median_and_not_by_the_mean_in_plain_floats():
+    reported = checks.length_pg.run().reported
+    assert reported["alike"] < 2 < reported["by the mean"]
+    scaled = run_with(checks.length_pg, table=committed().with_exponents)
+    assert scaled.status is Status.REPRODUCED
+    assert scaled.reported["by the mean"] <= reported["with exponents"] < 2
+
+
+def test_runs_in_plain_floats_replace_runs_with_exponents():
+    floats, exponents = committed().in_floats, committed().with_exponents
+    assert floats.in_floats is floats
+    assert exponents.in_floats is exponents
+    assert len(floats.table) == len(exponents.table)
+    panel = PANELS["cliff"]
+    cliff = floats.curves("cliff")
+    assert np.array_equal(cliff.steps[:, [1]], committed().of(panel.in_floats).steps)
+    others = [0, 2, 3, 4]
+    assert np.array_equal(cliff.steps[:, others], committed().of(panel).steps[:, others])
+    assert np.array_equal(exponents.of(panel).steps, committed().of(panel).steps)
+    # without runs in plain floats the others stay
+    lacking = PANELS["chain/HiOffPol/7"]
+    assert np.array_equal(floats.of(lacking).steps, committed().of(lacking).steps)
+
+
+def test_range_may_end_at_a_factor_of_another_time():
+    axis, curve = np.array([0.1, 1.0, 10.0]), np.array([4.0, 2.0, 8.0])
+    assert bandwidth(axis, curve, 2.0) == pytest.approx(1.5)
+    assert bandwidth(axis, curve, 2.0, np.array(1.0)) == pytest.approx(0.0)
+    assert bandwidth(axis, curve, 4.0, np.array(1.0)) == pytest.approx(1.5)
 
 
 def test_check_fails_if_transitions_are_missing_from_the_buffer(monkeypatch):
@@ -607,21 +653,12 @@ def test_wall_is_that_of_plain_floats():
 # Inequalities that were changed after the first runs
 
 
-def test_last_change_of_a_sentence_has_the_recorded_status():
-    recorded = {claim.id: claim.status.value for claim in select(["empirical"])}
-    last = {name: change for change in changes() for name in change["claims"]}
-    assert len(last) > 10
-    assert {name: change["after"] for name, change in last.items()} == {
-        name: recorded[name] for name in last
-    }
-
-
 def test_first_forms_of_inequalities_give_the_listed_status():
     """The forms of the first version, written out again, on the committed runs."""
-    ours = {}
+    ours, exponents = {}, committed().with_exponents
     worst = [
         Inequality(u, factor_apart(a, b)[:, near].max(axis=1), "<", 2.0)
-        for no, low in estimates_together(None, checks.NO_EXPLO, checks.LOW_OFF_POL)
+        for no, low in estimates_together(exponents, checks.NO_EXPLO, checks.LOW_OFF_POL)
         for u in PAPER
         for a, b in [(no.curve(u), low.curve(u))]
         for near in [in_range(a) | in_range(b)]
@@ -629,16 +666,18 @@ def test_first_forms_of_inequalities_give_the_listed_status():
     ours["sec:randommdps/exploration"] = found_of(*worst).status
     everywhere = [
         t.below("MCE against CE", factor_apart(t.curve("ce"), t.curve("mce")).max(axis=1), 1.25)
-        for t in estimates(None, *checks.RANDOM_MDPS)
+        for t in estimates(exponents, *checks.RANDOM_MDPS)
     ]
     ours["sec:randommdps/ce-equals-mce"] = found_of(*everywhere).status
     at_best = [
         Inequality(f"{no.statistic}, {u}", factor_apart(no.best(u), high.best(u)), "<", 2.0)
-        for no, high in estimates_together(None, checks.NO_EXPLO, checks.HIGH_OFF_POL)
+        for no, high in estimates_together(exponents, checks.NO_EXPLO, checks.HIGH_OFF_POL)
         for u in ("pg-sm", "pg-es")
     ]
     ours["sec:randommdps/pg-unchanged"] = found_of(*at_best).status
-    first = {name: change["before"] for change in reversed(changes()) for name in change["claims"]}
+    first = {
+        name: change.before for change in reversed(changes("empirical")) for name in change.claims
+    }
     assert {name: first[name] for name in ours} == {name: str(ours[name]) for name in ours}
 
 

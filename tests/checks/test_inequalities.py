@@ -57,7 +57,9 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "median_and_mean": median_and_mean,
         "with_both_betas": lambda _, *names: [names],
         "results_of": lambda _: SimpleNamespace(
-            curves=Panel, of=lambda panel: Panel(panel.experiment)
+            curves=Panel,
+            in_floats=SimpleNamespace(curves=Panel),
+            with_exponents=None,
         ),
         "critic_gains": lambda *_: {
             "median": {
@@ -93,7 +95,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
     (checks.cliff_gravity, rows("> 1", "2.5", "3.33", "5", "4")),
     (checks.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
     (checks.pg_es_better, rows("> 1", "1.33")),
-    (checks.pg_es_wall, rows("> 5", "20", "20")),
+    (checks.pg_es_wall, rows("> 5", "20")),
     (checks.unstable_critic, rows("> 1", "1.5", "0.5")),
     (checks.pg_es_gap, rows("< 1.5", "1")),
     (checks.cliff_best, rows("> 1", "5")),
@@ -151,7 +153,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
     # PG-SM is best at rate 1, and evaluated at 10
     (checks.best_rates, rows("< 1.5", "2", "1", "1", "1", "1") * 2),
     # with 10 and 20 states: 40/30 and 80/600; 30/6 and 80/20
-    (checks.length_pg, [("2.37", "< 2"), ("4.47", "> 2")] * 2),
+    (checks.length_pg, [*rows("< 2", "2.37", "2.37"), *rows("> 2", "4.47", "4.47")]),
     (checks.length_fast, rows("< 2", "7.5")),
     # with 10 and 20 states: 6/4 and 12/16; on 10 states DI takes 6 at rate 1 and 12 above
     (checks.length_di_slower, [*[("1.06", "> 1"), ("1.06", "< 2")] * 2, ("0.5", "> 1")]),

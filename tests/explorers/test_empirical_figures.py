@@ -102,7 +102,7 @@ def test_section_summary_shows_counts_and_claims():
     verdicts = show.verdicts_by_section({"Two": names})
     assert [row["id"] for row in verdicts._repr_mimebundle_()[FINDINGS]] == names
     line, _, folded = verdicts._repr_html_().partition("</summary>")
-    assert line.endswith("Two: 1 reproduced, 1 not reproduced")
+    assert line.endswith("Two: 1 reproduced, 1 partly reproduced")
     assert folded.count('class="said"') == 2
 
 

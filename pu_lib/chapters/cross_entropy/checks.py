@@ -878,7 +878,7 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
     - The distance to the optimum after a step is at most the discounted distance before the step
       plus :math:`B/(1-\gamma)` times the largest value of 1 minus a greedy action's probability.
     - If a greedy action is not optimal, the distance is at least :math:`\Delta/\gamma`.
-    - After K + 1 consecutive steps that give every greedy action a probability of at least
+    - After J + 1 consecutive steps that give every greedy action a probability of at least
       :math:`1-\varepsilon`, all later greedy actions are optimal.
     - The log losses minus the excess entropies are at most the bound from the initial parameters.
     """
@@ -900,13 +900,13 @@ def failures_cost_excess_entropy(compare: Recorder, allowance: float = 1.0) -> N
             )  # fmt: skip
         left = gamma**known.window / (1 - gamma) + known.tolerance / (1 - gamma) ** 2
         compare.at_most(
-            "distance that K + 1 good steps may leave", left, ahead + ROUNDING,
+            "distance that J + 1 good steps may leave", left, ahead + ROUNDING,
             limit=r"$\Delta/B$", at={"part": "a step", **run.where},
         )  # fmt: skip
         for distance in reach[_after_good_steps(missing <= known.tolerance, known.window + 1)]:
             compare.at_most(
-                "discounted distance after K + 1 good steps", distance, ahead,
-                limit=r"$\Delta/B$", at={"part": "after K + 1 good steps", **run.where},
+                "discounted distance after J + 1 good steps", distance, ahead,
+                limit=r"$\Delta/B$", at={"part": "after J + 1 good steps", **run.where},
             )  # fmt: skip
         paid = run.log_loss.sum(axis=0) - run.excess.sum(axis=0)
         for used, budget in zip(paid, run.budget, strict=True):

@@ -13,9 +13,9 @@ depends on the initial parameters, plus the sum of the *excess entropies*
 :math:`(|\mathcal A|-1)e^{-w(1-y)}` with :math:`y=\min(\frac12,(|\mathcal A|-1)e^{1-w/2})`.
 
 A step is *good* if every greedy action has a probability of at least :math:`1-\varepsilon` after
-the step. A good step is nearly a step of policy iteration. If the optimal policy is unique, K + 1
+the step. A good step is nearly a step of policy iteration. If the optimal policy is unique, J + 1
 consecutive good steps make all later greedy actions optimal. If CE does not converge, every window
-of K + 1 steps contains a step that is not good, and the excess entropies must bound the sum of the
+of J + 1 steps contains a step that is not good, and the excess entropies must bound the sum of the
 log losses of all these steps (`Constants`).
 """
 
@@ -110,7 +110,7 @@ class Constants:
 
     @property
     def window(self) -> int:
-        r"""The least K of at least 1 with :math:`\gamma^K\le(1-\gamma)\Delta/(2B)`."""
+        r"""The least J of at least 1 with :math:`\gamma^J\le(1-\gamma)\Delta/(2B)`."""
         goal, steps = (1 - self.discount) * self.gap / (2 * self.q_range), 1
         while self.discount**steps > goal:
             steps += 1
@@ -118,7 +118,7 @@ class Constants:
 
     @property
     def required_excess(self) -> float:
-        r"""The mean excess entropy :math:`\varepsilon/(K+1)` below which CE converges."""
+        r"""The mean excess entropy :math:`\varepsilon/(J+1)` below which CE converges."""
         return self.tolerance / (self.window + 1)
 
     @property

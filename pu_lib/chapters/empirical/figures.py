@@ -11,10 +11,8 @@ Functions with a parameter `results` use the committed runs by default.
 from __future__ import annotations
 
 import html
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from pu_lib.arrays import Floats
-from pu_lib.claims import Claim, JudgedClaims, Scope, confirm, ledger, select
+from pu_lib.claims import Claim, JudgedClaims, Scope, changes, confirm, ledger, select
 from pu_lib.claims.tables import Html, chapter_title, status_counts
 from pu_lib.drawing.style import GREY, INK, PALETTE, BookFigure, figure, line, styled
 from pu_lib.experiments import details, published
@@ -510,22 +508,16 @@ def changed_inequalities() -> Html:
     """
     rows = [
         (
-            f"{change['commit']}, {change['when']}",
-            ", ".join(change["claims"]) or "all",
-            change["old"],
-            change["new"],
-            f"{change['before']} → {change['after']}" if "before" in change else "",
+            f"{change.commit}, {change.when}",
+            ", ".join(change.claims) or "all",
+            change.old,
+            change.new,
+            f"{change.before} → {change.after}" if change.before else "",
         )
-        for change in changes()
+        for change in changes(_CHAPTER)
     ]
     head = ("commit or version", "sentence", "before", "after", "status")
     return _table(head, rows, "What was changed after the first runs.")
-
-
-def changes() -> list[dict[str, Any]]:
-    """Return the entries ``change`` of the chapter's ``claims.toml``, the oldest first."""
-    text = resources.files("pu_lib.chapters.empirical").joinpath("claims.toml").read_text("utf-8")
-    return list(tomllib.loads(text)["change"])
 
 
 def provenance(results: Results | None = None) -> Html:

@@ -253,7 +253,7 @@ def normalised_advantages(compare: Recorder, normalised: bool = True, low: float
     wrong={"a policy that is not at a corner": {"times": 20.0}, "a sharp clip": {"clip": 0.01}},
 )
 def clipping_does_not_bind(compare: Recorder, times: float = 1.0, clip: float = 0.0) -> None:
-    """A batch with clipping leads to the policy of K updates, for regrets up to the bound."""
+    """A batch with clipping leads to the policy of E updates, for regrets up to the bound."""
     for epochs, weight, epsilon in product((1, 4, 10), (1.0, 3.0), (0.1, 0.2, 0.5)):
         bound = math.log1p(epsilon) / (2 * (1 + epsilon) * epochs * weight)
         for share in (1.0, 0.1, 1e-3):
@@ -264,9 +264,9 @@ def clipping_does_not_bind(compare: Recorder, times: float = 1.0, clip: float = 
             for _ in range(epochs):
                 theta = UPDATES["pg-sm"].step(theta, [0.0, 1.0], weight)
             expected = UPDATES["pg-sm"].policy(theta)[1]
-            at = {"K": epochs, "w": weight, "ε": epsilon, "regret": f"{regret:.3g}"}
+            at = {"E": epochs, "w": weight, "ε": epsilon, "regret": f"{regret:.3g}"}
             off = abs(float(after / expected) - 1)
-            compare.at_most("relative distance from K updates", off, 1e-12, at=at)
+            compare.at_most("relative distance from E updates", off, 1e-12, at=at)
 
 
 def _one_batch(remedy: Remedy, regret: float) -> float:
