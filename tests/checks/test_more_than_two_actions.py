@@ -364,3 +364,59 @@ def test_mean_step_of_sce_vanishes_exactly():
     assert Fraction(1, 20) * p2 / (p1 + p2) + Fraction(1, 5) == Fraction(19, 20) * p1
     assert more.exact_mean_step(True, ENDS["sce"]) == [0, 0, 0]
     assert more.exact_mean_step(False, ENDS["sce"]) != [0, 0, 0]
+
+
+# MCE with several actions in turn
+
+
+def test_orbit_of_three_in_turn_solved_by_hand() -> None:
+    """With e^s = 2 the greedy action has 1 / (1 + 2 + 4), so that 3 log 2 = cw 6/7."""
+    total = 3.5 * math.log(2)
+    assert more.rotation_spacing(total, 3) == pytest.approx(math.log(2), rel=1e-14)
+    assert more.rotation_share(total * 3 / 4, 4, 3) == pytest.approx(2 / 7, rel=1e-14)
+    assert more.turn_share((0, 1, 2), total) == pytest.approx(2 / 7, rel=1e-9)
+
+
+@pytest.mark.parametrize("start", [(0.0, 0.0, 0.0, 0.0), (40.0, -7.0, 15.0, 3.0)])
+def test_mce_approaches_the_orbit_solved_by_hand(start) -> None:
+    """A loop over Python floats, from a near and from a far start, with its own way back."""
+    weight = 0.75 * 3.5 * math.log(2)
+
+    def step(theta, greedy):
+        powers = [math.exp(x - max(theta)) for x in theta]
+        m = 1 - powers[greedy] / sum(powers)
+        return [x + weight * (m if a == greedy else -m / 3) for a, x in enumerate(theta)]
+
+    theta = list(start)
+    for t in range(6000):
+        theta = step(theta, t % 3)
+    assert np.diff(theta[:3]) == pytest.approx([math.log(2)] * 2, abs=1e-9)
+    back = 0
+    while 4 * math.exp(theta[3] - max(theta)) < sum(math.exp(x - max(theta)) for x in theta):
+        theta, back = step(theta, 3), back + 1
+    assert back == pytest.approx(6000 * 2 / 7, abs=30)
+
+
+def test_limit_of_an_order_with_two_turns_for_one_action() -> None:
+    """a_1, a_1, a_2 in turn: the difference before the first turn solves one equation."""
+    total = 2.0
+
+    def sigmoid(x):
+        return 1 / (1 + math.exp(-x))
+
+    def after(y):
+        first = y + total * sigmoid(-y)
+        second = first + total * sigmoid(-first)
+        return second - total * sigmoid(second), sigmoid(second)
+
+    low, high = -20.0, 20.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if after(middle)[0] > middle else (low, middle)
+    assert more.turn_share((0, 0, 1), total) == pytest.approx(after(low)[1] / 3, rel=1e-9)
+
+
+def test_an_action_with_few_turns_falls_behind() -> None:
+    leads = more.limit_leads(((0, 1) * 10 + (2,)), 1.0, [0.0, 0.0, 0.0], 2100)[-1]
+    assert leads[2] <= 100
+    assert leads[:2].max() >= 475  # (21/2 - 1) / 2 a round

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -37,6 +37,7 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
     harmonic,
     largest_change,
     late_reward_mdp,
+    limit_leads,
     mce_share,
     pair_constant,
     pair_range,
@@ -48,6 +49,7 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
     return_bound,
     return_floor,
     rotation_share,
+    rotation_spacing,
     slow_corner,
     stages,
     step_bound,
@@ -56,6 +58,7 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
     transfer_bound,
     transfer_odds,
     transfer_rise,
+    turn_share,
     where_the_mean_step_ends,
 )
 from pu_lib.chapters.updates.exact_steps import direction
@@ -95,8 +98,7 @@ def turns(n_actions: int, rotating: int) -> list[list[float]]:
 def mce_needs_a_share_of_n(compare: Recorder, update: str = "mce", factor: bool = True) -> None:
     """After two actions took turns, MCE needs n' updates with n'/n near the limit.
 
-    Balls confirm the limit and the counts for n = 200. The orbits with more actions in turn have no
-    proof that runs converge to them.
+    Balls confirm the limit and the counts for n = 200.
     """
     for weight, n_actions in product((0.1, 1.0, 2.0, 10.0), (3, 4, 6)):
         share = mce_share(weight if factor else weight * (1 - 1 / n_actions), n_actions)
@@ -132,6 +134,82 @@ def mce_needs_a_share_of_n(compare: Recorder, update: str = "mce", factor: bool 
         steps=count(update, TWO, 1600),
         **{"steps of CE": count("ce", TWO, 1600)},
     )
+
+
+UNEQUAL = (0, 1) * 10 + (2,)
+"""An order in which the third action is greedy so rarely that it falls behind without bound."""
+
+
+@check(
+    "more:mce-orbit",
+    wrong={
+        "CE in its place": {"update": "ce"},
+        "300 rounds with cw = 16": {"total": 16.0},
+        "an orbit for unequal turns": {"order": UNEQUAL},
+    },
+)
+def mce_approaches_its_orbit(
+    compare: Recorder,
+    update: str = "mce",
+    total: float | None = None,
+    order: Sequence[int] | None = None,
+) -> None:
+    """MCE with actions in turn approaches its orbit if cw is at most 4, from any start.
+
+    In other periodic orders its leads stay near those of the limit map, by the sum of what the
+    other actions add to the steps, and n'/n is near the growth of this map.
+    """
+    rng, starts_tried = np.random.default_rng(0), 0
+    for n_actions, rotating, cw in ((4, 3, 0.3), (4, 3, 4.0), (6, 3, 2.0), (5, 4, 4.0)):
+        turn, size = order or range(rotating), total or cw
+        starts = np.vstack([np.zeros(n_actions), 10 * rng.standard_normal((4, n_actions))])
+        starts_tried += len(starts)
+        n = 300 * len(turn)
+        path = _leads(update, turn, n_actions, size, n, starts)
+        steps = np.diff(path[[n - len(turn), n]], axis=-1)
+        for start, (before, after) in enumerate(zip(*steps, strict=True)):
+            at: dict[str, Any] = {
+                "actions": n_actions,
+                "in turn": rotating,
+                "cw": size,
+                "start": start,
+            }
+            spacing = rotation_spacing(size, rotating)
+            for limit, off in (
+                ("those one round before", np.abs(after - before).max()),
+                ("$s$", np.abs(after - spacing).max()),
+            ):
+                compare.at_most("distance of the differences to " + limit, off, 1e-6, at=at)
+    for turn, cw in product(((0, 0, 1), (0, 1, 0, 2), UNEQUAL), (0.5, 4.0)):
+        n_actions, size = max(turn) + 2, total or cw
+        start = 3 * rng.standard_normal(n_actions)
+        path = _leads(update, turn, n_actions, size, 210, start)
+        near = limit_leads(turn, size, path[0], 210)
+        apart = np.abs(path - near).max(axis=1)[1:]
+        added = np.cumsum(size * np.exp(-path.max(axis=1)))[:-1]
+        at = {"order": str(turn), "cw": size}
+        for distance, most in zip(apart, added, strict=True):
+            compare.at_most(
+                "distance of the leads to the limit map", distance, most + ROUNDING * 210 * size,
+                limit="what the last action adds", at=at,
+            )  # fmt: skip
+        values = np.eye(n_actions)[list(turn)].tolist()
+        measured = count(update, values, 1050, size * (1 - 1 / n_actions))
+        compare.at_most(
+            "distance of n' from its limit times n", abs(measured - 1050 * turn_share(turn, size)),
+            3.0, limit="3 updates", at=at,
+        )  # fmt: skip
+    compare.report(starts=starts_tried)
+
+
+def _leads(
+    update: str, order: Sequence[int], n_actions: int, total: float, n: int, theta: Floats
+) -> Floats:
+    """Return the leads of the actions in turn over the last action, with shape (n + 1, ..., m)."""
+    rows = np.resize(np.eye(n_actions)[list(order)], (n, n_actions))
+    rows = rows.reshape(n, *[1] * (theta.ndim - 1), n_actions) + 0 * theta
+    path = follow(update, rows, total * (1 - 1 / n_actions), n, theta)
+    return np.asarray(path[..., : max(order) + 1] - path[..., -1:])
 
 
 def histories(n_actions: int, seed: int) -> Iterator[tuple[str, list[list[float]]]]:

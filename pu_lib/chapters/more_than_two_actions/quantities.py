@@ -82,6 +82,7 @@ __all__ = [
     "harmonic",
     "largest_change",
     "late_reward_mdp",
+    "limit_leads",
     "mce_share",
     "pair_constant",
     "pair_range",
@@ -93,6 +94,7 @@ __all__ = [
     "return_bound",
     "return_floor",
     "rotation_share",
+    "rotation_spacing",
     "slow_corner",
     "stages",
     "step_bound",
@@ -101,6 +103,7 @@ __all__ = [
     "transfer_bound",
     "transfer_odds",
     "transfer_rise",
+    "turn_share",
     "where_the_mean_step_ends",
 ]
 
@@ -373,18 +376,47 @@ def mce_share(weight: float, n_actions: int) -> float:
 
 
 def rotation_share(weight: float, n_actions: int, rotating: int) -> float:
-    r"""Return n'/n on MCE's orbit on which m actions take turns as the best one.
-
-    It is :math:`(1-p)/m` with :math:`1/p = \sum_{j<m}e^{js}` and :math:`ms = cw(1-p)`: before each
-    step the parameters of the m actions are s apart, and the greedy one is the lowest.
-    """
+    """Return n'/n on MCE's orbit on which m actions take turns as the best one."""
     total = n_actions / (n_actions - 1) * weight
+    return rotation_spacing(total, rotating) / total
+
+
+def rotation_spacing(total: float, rotating: int) -> float:
+    r"""Return the distance s of neighbouring parameters on MCE's orbit with m actions in turn.
+
+    Before each step the parameters of the m actions are s apart, and the greedy one is the lowest.
+    With `total` for cw, :math:`ms = cw(1-p)` and :math:`1/p = \sum_{j<m}e^{js}`.
+    """
 
     def excess(s: float) -> float:
         greedy = 1.0 / np.exp(s * np.arange(rotating)).sum()
         return float(rotating * s - total * (1.0 - greedy))
 
-    return float(brentq(excess, 1e-9 * total, total / rotating, xtol=1e-16)) / total
+    return float(brentq(excess, 1e-9 * total, total / rotating, xtol=1e-16))
+
+
+def limit_leads(order: Sequence[int], total: float, leads: ArrayLike, n: int) -> Floats:
+    """Return the leads of the actions in turn under MCE without any other action, (n + 1, m).
+
+    `order` has the greedy actions of a period, and `total` is cw. With other actions MCE tends to
+    this map while they become rare.
+    """
+    path = [np.array(leads, dtype=np.float64)]
+    for g in islice(cycle(order), n):
+        new = path[-1].copy()
+        new[g] += total * (1.0 - softmax(new)[g])
+        path.append(new)
+    return np.array(path)
+
+
+def turn_share(order: Sequence[int], total: float, periods: int = 300) -> float:
+    """Return the limit of n'/n under MCE in a periodic order of greedy actions.
+
+    It is the mean growth of the largest lead in the second half of a run, divided by `total`.
+    """
+    half = periods * len(order)
+    top = limit_leads(order, total, np.zeros(max(order) + 1), 2 * half).max(axis=1)
+    return float(top[-1] - top[half]) / (half * total)
 
 
 # Sums of the largest parameters
