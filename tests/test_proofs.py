@@ -48,6 +48,10 @@ LABELS = {
     "ce": "CE",
     "mce": "MCE",
     "sce": "SCE",
+    "rloo": "RLOO",
+    "grpo": "GRPO",
+    "maxrl": "MaxRL",
+    "rejection": "rejection sampling",
 }
 
 
