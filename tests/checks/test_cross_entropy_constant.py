@@ -182,7 +182,7 @@ def test_proof_steps_of_a_run_match_hand_solution(monkeypatch: pytest.MonkeyPatc
     slacks = {quantity: comparison.slack for quantity, comparison in worst(compare).items()}
     # steps: half of what it was away by, 1/5 of 1/2, 1/4, 1/8 and 1/4 more, less what it is then
     assert slacks["distance after a step"] == pytest.approx(0.05, abs=1e-8)
-    wrong, good = "if a greedy action is not optimal", "after K + 1 good steps"
+    wrong, good = "if a greedy action is not optimal", "after J + 1 good steps"
     assert slacks[f"discounted distance {wrong}"] == pytest.approx(1 / 4 - 0.2)
     assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
 
