@@ -1,4 +1,4 @@
-"""More than two actions: known answers, and the proofs' inequalities where they are tight."""
+"""Test counts, bounds and constants for more than two actions against known values."""
 
 import math
 from fractions import Fraction
@@ -13,7 +13,7 @@ from pu_lib.updates import softmax
 
 NAMES = tuple(ROWS)
 
-# Numbers of 22 digits were computed with mpmath (45 digits) and with flint (200 bits).
+# The numbers with 22 digits were computed with mpmath (45 digits) and with flint (200 bits).
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_share_of_mce(weight, n_actions, rotating, share):
 
 
 ADVANTAGES = {
-    # theta = (10, 0, 0), q = (0.99, 1, 0); then pi = (1/8, 5/8, 1/4), q = (1, 0.9, 0)
+    # theta = (10, 0, 0) and q = (0.99, 1, 0), then pi = (1/8, 5/8, 1/4) and q = (1, 0.9, 0)
     "CE": (-7.426252338776019869117e-5, 0.03731656576514891680662),
     "MCE": (1.587182385890418162155e-6, 0.07919203553444203370557),
     "SCE": (1.797803941370367106993e-5, 0.1210370662556170053374),
@@ -83,7 +83,7 @@ def test_thousand_updates(update, two, three):
 
 
 def test_count_of_npg_is_the_largest_sum_of_differences():
-    """After n = 1000 the first two are at 1000 * 0.99 over the third; each step back takes 1."""
+    """The leads over the third action grow to 990 in 1000 steps and decrease by 1 at each later."""
     assert more.count("npg", TWO, 1000) == math.ceil(Fraction(99, 100) * 1000)
 
 
@@ -117,7 +117,7 @@ def test_neighbouring_pairs_are_steps_of_sce():
     path = more.pair_range(4, 30)
     for t in range(30):
         m = t % 3
-        # Rare as the two may be, a value of 1 - 1e-12 keeps the others above average.
+        # The value 1 - 1e-12 of the other actions is above average even if the two are rare.
         q = np.full(4, 1.0 - 1e-12)
         q[[m, m + 1]] = 1.0, 0.0
         new = ROWS["SCE"].step(path[t], q, 1.0)
@@ -125,7 +125,7 @@ def test_neighbouring_pairs_are_steps_of_sce():
 
 
 def test_constant_of_the_range_by_hand():
-    """K = 3, w = 1: C = e and B = 2 + log(2e) = 3 + log 2."""
+    """If K = 3 and w = 1, then C = e and B = 2 + log(2e) = 3 + log 2."""
     assert more.range_constant(3, 1.0) == pytest.approx(3 + math.log(2))
     assert more.range_constant(9, 1e-6) == 0.0
     assert more.step_bound(3, 1.0, [0.0, 10.0]).tolist() == [1.0, pytest.approx(math.exp(-9))]
@@ -147,7 +147,7 @@ def test_largest_change_of_a_probability(weight, change):
 def test_bounds_by_hand():
     assert more.changes_bound(80, 3) == 20
     assert more.adversary_bound(40, 3, 0.75, 1.5) == pytest.approx((15 - math.log(2)) / 1.5)
-    # odds e^2, w = 1/2: ceil(8) + 1 * (1 + 2 / (0.5 * 0.1))
+    # The bound for odds e^2 and w = 1/2 is ceil(8) + 1 * (1 + 2 / (0.5 * 0.1)).
     assert more.escape_bound(math.exp(2 - 1e-9), 3, 0.5, 0.1, 1.0) == pytest.approx(49)
 
 
@@ -158,7 +158,7 @@ def test_mean_steps_of_ce_end_at_the_probabilities_of_the_best_sample():
 
 
 def test_transfer_by_hand():
-    """w = log 2, so that alpha is at most 1/2 and e^w - 1 = 1; the cap applies at a rare action."""
+    """If w = log 2, alpha is at most 1/2, and a rare action gains at most the factor e^w = 2."""
     transfer, w = more.SquareTransfer(), math.log(2)
     new = transfer.policy(transfer.step(np.log([1 / 2, 1 / 4, 1 / 4]), [1.0, 0.5, 0.0], w))
     np.testing.assert_allclose(new, [9 / 16, 7 / 32, 7 / 32], rtol=1e-14)
@@ -185,7 +185,7 @@ def test_transfer_at_the_limits_of_floats(theta, best, expected):
 
 
 def test_transfer_needs_the_square():
-    """With the probability itself in place of its square the count grows like n."""
+    """The count is proportional to n if the probability replaces its square."""
     plain = more.SquareTransfer(power=1)
     counts = [more.count(plain, TWO, n) for n in (20, 40, 80)]
     assert counts[2] > 1.8 * counts[1] > 3 * counts[0] > 30
@@ -207,14 +207,14 @@ def test_unknown_variant_raises():
 
 
 def test_mce_grows_with_every_change_of_its_mind():
-    """One action alone costs a logarithm, two in turn a share of n."""
+    """The count is logarithmic in n for one greedy action and linear if two actions alternate."""
     alone = [[1.0, 0.0, 0.0]]
     counts = [more.count("mce", history, 400) for history in (alone, turns(3, 2))]
     assert counts[0] <= 6 < 100 < counts[1]
 
 
 def test_constant_of_the_lower_bound_by_hand():
-    """K = 2: 2c = 1; K = 3: 2c = 2 for both pairs; K = 4: the largest is 4."""
+    """The largest 2c of a pair is 1 for K = 2, 2 for K = 3 and 4 for K = 4."""
     assert more.pair_constant(2, 1.0) == pytest.approx(math.log(1 + math.e))
     assert more.pair_constant(3, 2.0) == pytest.approx(math.log(1 + math.exp(2)))
     assert more.pair_constant(4, 0.5) == pytest.approx(math.log(1 + 8 * math.exp(4)))
@@ -229,7 +229,7 @@ def test_balanced_variant_returns_slowly_while_another_action_keeps_a_high_value
 
 
 def test_mean_step_of_sce_vanishes_exactly():
-    """By hand: 3/20 = 19/20 p3, and 1/20 p2/(p1 + p2) + 1/5 = 19/20 p1 with p1 + p2 = 16/19."""
+    """The probabilities solve 19/20 p3 = 3/20 and 19/20 p1 = 1/5 + 1/20 p2/(p1 + p2)."""
     p1, p2, p3 = ENDS["sce"]
     assert Fraction(19, 20) * p3 == Fraction(3, 20)
     assert Fraction(1, 20) * p2 / (p1 + p2) + Fraction(1, 5) == Fraction(19, 20) * p1
