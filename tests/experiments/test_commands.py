@@ -562,7 +562,7 @@ def test_race_rejects_terminal_initial_states():
     rewards, ends = [[1.0, 0.0], [0.0, 0.0]], np.array([False, True])
     live = np.full((2, 2, 2), 0.5) * ~ends[:, np.newaxis, np.newaxis]
     mdp = FiniteMDP(live, rewards, [0.5, 0.5], 0.9, ends)
-    with pytest.raises(ValueError, match=r"initial: trajectories .* begin in no terminal"):
+    with pytest.raises(ValueError, match=r"initial: trajectories .* do not begin in terminal"):
         race(mdp, runs=1, max_steps=100)
 
 

@@ -519,11 +519,11 @@ def test_tables_of_a_user_are_left_alone(whole, tmp_path):
 def test_path_that_is_no_file_is_named(tmp_path):
     path = tmp_path / "runs.sqlite"
     path.mkdir()
-    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is no file; move it away, or name"):
+    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is not a file; move it away, or name"):
         Database(tmp_path)
     path.rmdir()
     path.symlink_to(tmp_path / "missing")
-    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is a link to no file; move it away"):
+    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is a link that does not point"):
         Database(tmp_path)
     assert path.is_symlink()
 

@@ -538,7 +538,7 @@ def test_fields_read_what_they_write(open_figure: OpenFigure) -> None:
     fill(page, "reward of a0", "1/4")
     assert "pay=0*0.25" in address_of(page)
     fill(page, "reward of a0", "0,5")
-    assert alert.inner_text() == "“0,5” is no number. Write it like 0.5, 1e-7 or 1/3."
+    assert alert.inner_text() == "“0,5” is not a number. Write it like 0.5, 1e-7 or 1/3."
 
 
 def test_small_and_large_rewards_have_true_axes(open_figure: OpenFigure) -> None:
