@@ -161,7 +161,7 @@ def test_lemma_8_bounds_match_hand_solution() -> None:
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     lines = cv.lemma_8_lines(path.policies[:, 0], path.q[:, 0], path.weights[:, 0], path.q[-1, 0])
-    new = np.e / (1 + np.e)  # c u = 2 x 1/2
+    new = np.e / (1 + np.e)  # c u = 2 * 1/2
     assert lines["insert the gap"] == pytest.approx((new - 0.5) / 2)
     assert lines["pi(t+1) to pi(t)"] == pytest.approx(0.25 * (new - 0.5) * (1 - np.exp(-1)))
     halved = 0.25 * 0.5 * 0.5 * 1.0

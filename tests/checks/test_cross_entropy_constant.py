@@ -92,7 +92,7 @@ def test_constants_ignore_padding() -> None:
     known = constant.constants(THREE_STATES.tables)
     assert known.policy == (2, 0, 1)
     assert known.q_range == pytest.approx(30.0)
-    assert known.gap == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 against 1 + 0.9 * 280/19, at s0
+    assert known.gap == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 minus 1 + 0.9 * 280/19 at s0
 
 
 def test_run_constant_agrees_with_run_process() -> None:

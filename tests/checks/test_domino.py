@@ -273,7 +273,7 @@ def test_long_direct_domino_uses_the_theorem(monkeypatch):
 
 @pytest.mark.parametrize("eta", ["1/8", "1/2", "1", "2"])
 def test_direct_domino_with_decaying_weights_matches_floats(eta: str) -> None:
-    """Compare with a simulation in floats, in which no near tie occurs."""
+    """The flip times equal those of a simulation in floats without near ties."""
     states, policy, flips, t = 4, [0.5] * 4, [0] * 4, 0
     while not flips[0]:
         t += 1

@@ -197,7 +197,7 @@ def test_zero_step_size_lowers_no_value():
 
 
 def test_incorrect_step_advantage_fails_by_the_relative_change(monkeypatch):
-    """Replace the step advantage by zero, so that no change is predicted."""
+    """The margin is the relative change of the values if the step advantage is zero."""
     monkeypatch.setattr(checks, "step_advantage", lambda pi, new, q: 0.0 * q[:, 0])
     first = checks.step_advantage_gives_the_change.run(stop_at_failure=True)
     rng = np.random.default_rng(4)

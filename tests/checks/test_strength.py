@@ -142,7 +142,7 @@ def test_softmax_condition_threshold_is_sharp() -> None:
 
 
 def test_necessity_bound_has_a_sharp_exponent() -> None:
-    """Weights of sum M reduce a small probability by about e^(-2M), and not by e^(-3M)."""
+    """Weights of sum M multiply a small probability by about e^(-2M), not by e^(-3M)."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [100.0], np.array([-2.0, 2.0]))
     lost = -math.log(pi[1, 1] / pi[0, 1])
     floors = [

@@ -419,7 +419,7 @@ def test_runs_of_another_engine_are_rejected(tmp_path, monkeypatch):
         fill(tmp_path, CHUNKS[:1])
     with pytest.raises(DatabaseError, match="made by engine 0, this is 2: the code"):
         Database(tmp_path)
-    with monkeypatch.context() as patched:  # an unknown update
+    with monkeypatch.context() as patched:  # as for an unknown update
         patched.setattr(databases, "engine_of", lambda update, options: "")
         assert set(read(tmp_path)["engine"]) == {"0"}
 
