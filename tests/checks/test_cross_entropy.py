@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from pu_lib.chapters.cross_entropy import checks, cycles, hexagon
+from pu_lib.chapters.cross_entropy import checks, cycles, hexagon, one_half
 from pu_lib.chapters.cross_entropy import quantities as ce
 from pu_lib.chapters.cross_entropy.cycles import (
     FOUR_STATES,
@@ -24,6 +24,7 @@ from pu_lib.chapters.random_search import quantities as search
 from pu_lib.chapters.random_search.__main__ import main
 from pu_lib.claims.recorder import Comparison, Recorder
 from pu_lib.deterministic import DeterministicMDP
+from pu_lib.exact import precision
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
 
@@ -575,10 +576,12 @@ def test_the_schedule_of_the_hexagon_needs_a_discount_above_one_half() -> None:
 
 
 def test_random_mdps_converge_at_half_the_threshold_too() -> None:
-    """The check of large constant weights does not test the threshold, as the claim states."""
+    """The runs with large constant weights do not test the threshold, as the claim states."""
     recorder = Recorder()
     checks.large_constant_weights_converge.function(recorder, factor=0.5, n_mdps=2)
-    (tally,) = recorder.tallies.values()
+    (tally,) = (
+        t for t in recorder.tallies.values() if t.quantity == "late distance to the optimum"
+    )
     assert (tally.comparisons, tally.failures) == (6, 0)
 
 
@@ -646,3 +649,94 @@ def test_hexagon_without_ties_needs_the_bandits() -> None:
         "no tie to break, but without the bandits"
     )
     assert finding.status is not checks.Status.HOLDS
+
+
+# One half: the hexagon with a fourth action, written out as matrices
+
+NEIGHBOURS = {0: (5, 1), 1: (2, 0), 2: (1, 3), 3: (4, 2), 4: (3, 5), 5: (0, 4)}
+"""For each state the one behind its dashed edge and the one behind its thick edge."""
+
+
+def values_with_exit(theta: Any, discount: float) -> tuple[Any, Any]:
+    """Return the values of states and actions on the hexagon with an action that pays -1."""
+    P, R = np.zeros((6, 4, 6)), np.zeros((6, 4))
+    for s, (dashed, thick) in NEIGHBOURS.items():
+        P[s, 0, dashed] = P[s, 1, thick] = P[s, 2, thick] = 1.0
+        R[s] = 0.0, 1.0, 1.0, -1.0
+    pi = np.exp(theta - theta.max(axis=1, keepdims=True))
+    pi /= pi.sum(axis=1, keepdims=True)
+    v = np.linalg.solve(np.eye(6) - discount * np.einsum("sa,sat->st", pi, P), (pi * R).sum(1))
+    return v, R + discount * P @ v
+
+
+def step_of_ce(theta: Any, state: int, action: int, weight: float) -> None:
+    pi = np.exp(theta[state] - theta[state].max())
+    theta[state] += weight * (np.eye(4)[action] - pi / pi.sum())
+
+
+def test_ce_follows_the_schedule_at_one_half_on_the_matrices() -> None:
+    """Replay certified weights in floats: every action of the schedule is greedy, and z never."""
+    with precision(220):
+        units = [one_half.unit_of(n) for n in (5, 6, 7)]
+        weights = [float(s.weight) for s in one_half.follow_in_balls(Fraction(1, 2), units)]
+    assert len(weights) == 90
+    u = 6 * np.log(5)
+    theta = np.array([[2 * u / 3, 5 * u / 3, -7 * u / 3, 0.0]] * 6)
+    path = []
+    for move, weight in zip(one_half.ROUND * 3, weights, strict=True):
+        v, q = values_with_exit(theta, 0.5)
+        path.append(v)
+        best = q[move.state]
+        assert best[move.action] > max(best[3], best[1] if move.action == 0 else best[0])
+        assert best[1] == best[2]
+        step_of_ce(theta, move.state, move.action, weight)
+    for values in np.split(np.array(path), 3):
+        assert (values.min(axis=0) < 0).all()
+        assert (values.min(axis=0) > -0.01).all()
+        assert (values.max(axis=0) > 1.999).all()
+
+
+@pytest.mark.parametrize(("unit", "rounds"), [(5.0, 1), (6.0, 3), (7.0, 9)])
+def test_constant_weights_follow_the_schedule_for_a_few_rounds(unit: float, rounds: int) -> None:
+    """A loop on the matrices, with the weights of the page's table, counts the rounds."""
+    theta = np.array([[2 * unit / 3, 5 * unit / 3, -7 * unit / 3, 0.0]] * 6)
+    blocks = (((1, 2), (0, 3)), ((3, 4), (2, 5)), ((5, 0), (4, 1)))
+    done = 0
+    while done < 20:
+        for low, reset in blocks:
+            for states, action, weight in (
+                (reset, 2, lambda a, b, c: b - c),
+                (low, 2, lambda a, b, c: b - a + unit),
+                (reset, 0, lambda a, b, c: (7 * unit + 2 * c - b - a) / 3),
+                (low, 1, lambda a, b, c: a - b + unit),
+                (reset, 1, lambda a, b, c: (unit + a - b) / 2),
+            ):
+                for s in states:
+                    q = values_with_exit(theta, 0.5)[1][s]
+                    if q[action] < q.max():
+                        assert action == 0
+                        assert done == rounds == one_half.attack(0.5, [unit] * 12).rounds
+                        return
+                    step_of_ce(theta, s, action, weight(*theta[s, :3]))
+        done += 1
+    pytest.fail("the detour is still greedy after twenty rounds")
+
+
+def test_detour_ties_in_the_hardened_system_at_one_half() -> None:
+    """By hand, with the policy on top: leads 1, 1, 1, 3/2 and then 0, where the run ends."""
+
+    def top(levels: Any) -> list[int]:
+        return [int(a == int(np.argmax(levels))) for a in range(len(levels))]
+
+    def lead(discount: Fraction) -> list[hexagon.Step]:
+        levels = [[Fraction(x, 3) for x in (2, 5, -7, -30)] for _ in range(6)]
+        schedule = [(move, Fraction(1)) for move in one_half.ROUND * 2]
+        return list(hexagon.follow_hexagon(discount, schedule, levels, top))
+
+    assert [step.lead for step in lead(Fraction(1, 2))] == [1, 1, 1, Fraction(3, 2)]
+    # Above one half the levels return: (a, b, b~) = (2, 5, -7) / 3 after the reset of a block.
+    steps = lead(Fraction(3, 5))
+    assert [step.weight for step in steps[:10]] == [4, 4, 2, 2, 4, 4, 2, 2, 4, 4]
+    assert [step.weight for step in steps[30:40]] == [2, 2, 2, 2, 4, 4, 2, 2, 2, 2]
+    assert steps[39].levels[0][:3] == [Fraction(2, 3), Fraction(5, 3), Fraction(-7, 3)]
+    assert steps[4].lead == Fraction(1, 2)  # 2/5 / (1 - 3/5) - 1

@@ -1,7 +1,9 @@
 """Test exact biases, limits and thresholds of sampled values against known answers."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -188,3 +190,130 @@ def test_escort_threshold_of_a_near_tie_is_accurate() -> None:
 def test_law_rejects_nan() -> None:
     with pytest.raises(ValueError, match="probabilities: expected a law"):
         st.Law(np.zeros((2, 2)), np.array([np.nan, 0.5]))
+
+
+POLICIES = (
+    ((Fraction(1, 7), Fraction(6, 7)), {0}),
+    ((Fraction(1, 10), Fraction(2, 5), Fraction(1, 2)), {0, 2}),
+    ((Fraction(1, 12), Fraction(1, 4), Fraction(1, 6), Fraction(1, 2)), {1, 2}),
+)
+"""Policies with their correct answers."""
+
+
+def step_over_all_groups(pi, correct, size, advantages):
+    """Return the expected step as a sum over all tuples of answers, without the library."""
+    total = [Fraction(0)] * len(pi)
+    for group in product(range(len(pi)), repeat=size):
+        chance = math.prod(pi[a] for a in group)
+        rewards = [Fraction(a in correct) for a in group]
+        for answer, advantage in zip(group, advantages(rewards), strict=True):
+            for a, p in enumerate(pi):
+                total[a] += chance * advantage * ((a == answer) - p) / size
+    return total
+
+
+def maxrl(rewards):
+    mean = sum(rewards) / len(rewards)
+    return [(r - mean) / mean if mean else Fraction(0) for r in rewards]
+
+
+def only_the_correct(rewards):
+    n_correct = sum(rewards)
+    return [r * len(rewards) / n_correct if n_correct else Fraction(0) for r in rewards]
+
+
+def leave_one_out(rewards):
+    others = len(rewards) - 1
+    return [r - (sum(rewards) - r) / others for r in rewards]
+
+
+@pytest.mark.parametrize(("pi", "correct"), POLICIES, ids=["two", "three", "four"])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_expected_steps_of_groups_are_those_of_all_groups(pi, correct, size) -> None:
+    p = sum(pi[a] for a in correct)
+    direction = [(x / p if a in correct else 0) - x for a, x in enumerate(pi)]
+    for advantage, by_hand, closed in (
+        ("MaxRL", maxrl, st.maxrl_factor(p, size)),
+        ("rejection sampling", only_the_correct, st.rejection_factor(p, size)),
+        ("RLOO", leave_one_out, p),
+    ):
+        expected = step_over_all_groups(pi, correct, size, by_hand)
+        assert expected == [closed * x for x in direction]
+        assert st.group_factor(advantage, p, size) == closed
+    one_less = step_over_all_groups(pi, correct, size - 1, only_the_correct)
+    assert step_over_all_groups(pi, correct, size, maxrl) == one_less
+
+
+def test_factor_of_grpo_matches_hand_solution() -> None:
+    # Two samples: a mixed group, with chance 2p(1 - p), has the advantages 1 and -1.
+    assert st.group_factor("GRPO", 0.3, 2) == pytest.approx(0.3)
+    # Three: (sqrt 2, -1/sqrt 2, -1/sqrt 2) and its opposite add sqrt 2 / 3 to the correct answers.
+    mixed = 3 * 0.3 * 0.7
+    assert st.group_factor("GRPO", 0.3, 3) == pytest.approx(mixed * 2**0.5 / 3 / 0.7)
+
+
+def test_step_of_one_group_matches_hand_solution() -> None:
+    step = st.group_step([0.5, 0.3, 0.2], [0, 0, 2, 1], [False, False, True], "MaxRL")
+    np.testing.assert_allclose(step, [-0.5, -0.25, 0.75])
+    step = st.group_step([0.5, 0.3, 0.2], [0, 0, 2, 1], [False, False, True], "rejection sampling")
+    np.testing.assert_allclose(step, [-0.5, -0.3, 0.8])
+
+
+def plain_count(history: list[int], n_answers: int, size: int) -> int:
+    """Return the updates of the last answer to one half, from the closed form, by plain loops."""
+    theta = [0.0] * n_answers
+    for count, answer in enumerate([*history, *[n_answers - 1] * 10_000]):
+        weights = [math.exp(x) for x in theta]
+        pi = [x / sum(weights) for x in weights]
+        if len(history) <= count and pi[-1] >= 0.5 - 1e-12:
+            return count - len(history)
+        failing = sum(p for a, p in enumerate(pi) if a != answer)
+        for a, p in enumerate(pi):
+            # (1 - f^G)/p - 1 for the correct answer, -(1 - f^(G - 1)) for the others
+            own = (1 - failing**size) / p - 1 if a == answer else failing ** (size - 1) - 1
+            theta[a] += p * own
+    raise AssertionError("not back")
+
+
+@pytest.mark.parametrize(("size", "two", "three"), [(8, 149, 140), (64, 21, 21)])
+def test_counts_after_1000_updates_are_those_of_plain_loops(size, two, three) -> None:
+    assert plain_count([0] * 1000, 2, size) == two
+    assert plain_count([0, 1] * 500, 3, size) == three
+    maxrl_factor = st.factor("MaxRL", size)
+    theta = st.train([0.0, 0.0], [0] * 1000, maxrl_factor)
+    assert st.updates_back(theta, 1, maxrl_factor) == two
+    theta = st.train([0.0] * 3, [0, 1] * 500, maxrl_factor)
+    assert st.updates_back(theta, 2, maxrl_factor) == three
+
+
+def test_counts_of_three_answers_in_turn_match_known_counts() -> None:
+    assert st.period_counts(8, 1000, 5) == [221, 342, 225, 266, 261]
+    assert st.period_counts(64, 1000, 5) == [29, 50, 40, 42, 42]
+
+
+def test_shares_of_three_answers_in_turn_match_hand_solution() -> None:
+    # x = y = 3^(1/3); then x^3/3 + 3^(1/3) x^2/2 = 1/4 for groups of three
+    first, second = st.period_shares(3, 2)
+    assert first == pytest.approx(0.75)
+    (x,) = [
+        z.real
+        for z in np.roots([1 / 3, 3 ** (1 / 3) / 2, 0, -0.25])
+        if abs(z.imag) < 1e-12 and z.real > 0
+    ]
+    assert second == pytest.approx(x * (3 ** (1 / 3) + x) ** 2 / 4)
+    assert st.period_shares(2, 9) == [1.5]
+    assert st.period_limit(8) == pytest.approx(12 / 47)
+
+
+def test_share_of_an_alternation_of_small_steps_is_that_of_the_uniform_policy() -> None:
+    assert st.alternation_share(1e-6, 4) == pytest.approx((1 - 1 / 8) / 3, rel=1e-5)
+    y = st.alternation_odds(1.0, 64)
+    assert y * (1 + math.exp(-y)) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_updates_back_refuses_an_answer_that_never_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(st, "MOST_STEPS", 10)
+    with pytest.raises(ValueError, match="answer 1 does not reach"):
+        st.updates_back([9.0, 0.0], 1, st.factor("RLOO", 8))

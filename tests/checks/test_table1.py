@@ -193,7 +193,7 @@ def test_convergence_sentence_rounds_large_shares_to_all(
     monkeypatch.setattr(table._Case, "stall_ratio", lambda *_: least)
     cell = table._convergence(UPDATES["ce"])
     assert (cell.entry, cell.margin) == ("no", pytest.approx(least - 0.9))
-    assert cell.found == f"On weight 1 the gap keeps {share} of its size when $t$ doubles."
+    assert cell.found == f"On weight 1 the gap keeps {share} of its size as $t$ doubles to 1000."
 
 
 def test_escort_stalls_only_at_the_exact_weight() -> None:

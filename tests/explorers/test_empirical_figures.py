@@ -69,7 +69,7 @@ def test_options_figure_has_a_bar_from_one_to_each_effect():
 def test_claims_of_other_chapters_are_linked_but_not_checked():
     verdicts = show.verdicts_by_section({"The introduction": ["sec:intro"]})
     ours = [row["id"] for row in verdicts._repr_mimebundle_()[FINDINGS]]
-    assert ours == ["sec:intro/empirical", "sec:intro/ce-converges"]
+    assert ours == ["sec:intro/empirical", "sec:intro/ce-converges", "sec:intro/code"]
     shown = verdicts._repr_html_()
     assert shown.count('class="said"') == len(ours)
     listed = shown.partition("Judged in other chapters")[2]

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from pu_lib.chapters.gravity_well.quantities import parameters
 from pu_lib.chapters.stochastic_updates.quantities import (
+    ADVANTAGES,
     GAMBLE,
     THREE,
     Floats,
     Law,
     Schedule,
     action_sample_law,
+    alternation_odds,
+    alternation_share,
     bias,
     ce_limit,
     escort_growth,
     escort_threshold,
+    factor,
+    group_factor,
+    group_step,
+    half_history_share,
+    learned_least,
+    learned_most,
+    maxrl_factor,
     mce_limit,
     mean_step,
     measured_bias,
+    period_counts,
+    period_limit,
+    period_shares,
     power_schedule,
+    rejection_factor,
+    return_least,
+    return_most,
     sample_runs,
     stuck_probability,
+    toward_correct,
+    train,
+    updates_back,
+    wait_least,
+    wait_most,
 )
 from pu_lib.chapters.unlearning.quantities import counts
 from pu_lib.claims.recorder import Recorder, check
@@ -447,3 +470,220 @@ def constant_weights_recover_sooner(
                 at={"update": update, "eta": eta, "n": n},
                 note={"constant": few, "decaying": many},
             )
+
+
+# Groups of samples
+
+
+def _prompts(n_draws: int) -> Iterator[tuple[int, Floats, Any]]:
+    """Yield random policies of two to five answers with some correct and some failing answers."""
+    rng = np.random.default_rng(7)
+    for draw in range(n_draws):
+        n_answers = 2 + draw % 4
+        correct = np.zeros(n_answers, dtype=bool)
+        correct[rng.permutation(n_answers)[: rng.integers(1, n_answers)]] = True
+        yield draw, rng.dirichlet(np.ones(n_answers)), correct
+
+
+@check(
+    "samples:step",
+    wrong={
+        "MaxRL has the factor of rejection sampling": {"less": 0},
+        "rewards of 1 and 2": {"advantage": "MaxRL, shifted"},
+    },
+)
+def groups_step_toward_the_correct_answers(
+    compare: Recorder, less: int = 1, advantage: str = "MaxRL"
+) -> None:
+    """The expected step of a group is a factor times pi* - pi; MaxRL's is rejection sampling's.
+
+    The expectation is a sum over all groups.
+    """
+    for (draw, pi, correct), size in product(_prompts(8), (2, 3, 4)):
+        p, direction = float(pi[correct].sum()), toward_correct(pi, correct)
+        factors = {name: group_factor(name, p, size) for name in ADVANTAGES}
+        factors |= {"MaxRL": rejection_factor(p, size - less), "RLOO": p}
+        factors["rejection sampling"] = rejection_factor(p, size)
+        factors["MaxRL, shifted"] = factors["MaxRL"]
+        groups = list(product(range(len(pi)), repeat=size))
+        chances = pi[np.array(groups)].prod(axis=1)
+        for name in dict.fromkeys((*ADVANTAGES, advantage)):
+            steps = [_group_step(pi, group, correct, name) for group in groups]
+            off = float(np.abs(chances @ np.array(steps) - factors[name] * direction).max())
+            at = {"draw": draw, "G": size, "advantage": name}
+            compare.equal("error of the step", off, 0, tolerance=ROUNDING, limit="0", at=at)
+    for size, p in product((2, 8, 64), (0.001, 0.1, 0.9)):
+        off = abs(group_factor("MaxRL", p, size) - maxrl_factor(p, size))
+        at = {"G": size, "p": p}
+        compare.equal("error of the factor", off, 0, tolerance=ROUNDING, limit="0", at=at)
+
+
+def _group_step(pi: Floats, group: Sequence[int], correct: Any, name: str) -> Floats:
+    """Return the step of a group; rewards are 1 and 2 for the wrong variant "MaxRL, shifted"."""
+    if name in ADVANTAGES:
+        return group_step(pi, group, correct, name)
+    rewards = 1.0 + correct[list(group)]
+    each = rewards / rewards.mean() - 1
+    return np.asarray(np.bincount(group, each, minlength=len(pi)) / len(group))
+
+
+@check(
+    "samples:rises",
+    wrong={"single groups of rejection sampling, too": {"single": tuple(ADVANTAGES)}},
+)
+def success_never_falls(
+    compare: Recorder, single: Sequence[str] = ("MaxRL", "RLOO", "GRPO")
+) -> None:
+    """No step lowers the success probability, however large.
+
+    Under the advantages that sum to zero this is true of each sampled step.
+    """
+    rng = np.random.default_rng(8)
+    for draw, pi, correct in _prompts(200):
+        size, weight = int(rng.integers(2, 9)), float(10 ** rng.uniform(-2, 4))
+        p, at = float(pi[correct].sum()), {"draw": draw, "G": size}
+        for name in ADVANTAGES:
+            step = group_factor(name, p, size) * toward_correct(pi, correct)
+            change = _change_of_odds(pi, correct, weight * step)
+            quantity = "change of the log-odds, expected step"
+            compare.at_least(quantity, change, 0.0, limit="0", at={**at, "advantage": name})
+        group = rng.choice(len(pi), size=size, p=pi)
+        for name in single:
+            step = weight * group_step(pi, group, correct, name)
+            change = _change_of_odds(pi, correct, step)
+            quantity = "change of the log-odds, sampled step"
+            compare.at_least(quantity, change, 0.0, limit="0", at={**at, "advantage": name})
+
+
+def _change_of_odds(pi: Floats, correct: Any, step: Floats) -> float:
+    """Return the change of the log-odds of success; rounding below 1e-13 is zero."""
+    up = logsumexp(step[correct], b=pi[correct] / pi[correct].sum())
+    down = logsumexp(step[~correct], b=pi[~correct] / pi[~correct].sum())
+    change = float(up - down)
+    return 0.0 if abs(change) < ROUNDING else change
+
+
+@check(
+    "samples:way-back",
+    wrong={
+        "rejection sampling in place of MaxRL": {"advantage": "rejection sampling"},
+        "RLOO in place of MaxRL": {"advantage": "RLOO"},
+    },
+)
+def maxrl_returns_in_a_share_of_n(compare: Recorder, advantage: str = "MaxRL") -> None:
+    """Between two answers MaxRL needs n/(G - 1) updates and a logarithm; others as stated."""
+    for size, weight in product((2, 8, 64), (0.1, 1.0, 3.0)):
+        factor_of = factor(advantage, size)
+        for n in (1, 10, 100, 1000):
+            theta = train([0.0, 0.0], [0] * n, factor_of, weight)
+            odds, count = math.exp(theta[0] - theta[1]), updates_back(theta, 1, factor_of, weight)
+            at: dict[str, Any] = {"G": size, "weight": weight, "n": n}
+            least, most = learned_least(n, weight), learned_most(n, weight)
+            compare.at_least("odds after n updates", odds, least, at=at)
+            compare.at_most("odds after n updates", odds, most, at=at)
+            compare.at_least("n'", count, return_least(odds, weight, size), at=at)
+            compare.at_most("n'", count, return_most(odds, weight, size), at=at)
+    for name, share in {"RLOO": 1.0, "GRPO": 1.0, "rejection sampling": 1 / 8}.items():
+        few, many = (_count_for_the_last([0] * n, 2, name, 8) for n in (500, 1500))
+        off, at = abs(many - few - 1000 * share), {"G": 8, "advantage": name}
+        compare.at_most("error of the count of 1000 updates more", off, 5.0, limit="5", at=at)
+    counts = {size: _count_for_the_last([0] * 1000, 2, "MaxRL", size) for size in (8, 64)}
+    compare.report(**{f"steps at {size}": count for size, count in counts.items()})
+
+
+def _count_for_the_last(
+    history: Sequence[int], n_answers: int, advantage: str, size: int, weight: float = 1.0
+) -> int:
+    """Return the updates of the last answer to one half after others were correct."""
+    factor_of = factor(advantage, size)
+    theta = train([0.0] * n_answers, history, factor_of, weight)
+    return updates_back(theta, n_answers - 1, factor_of, weight)
+
+
+@check(
+    "samples:alternate",
+    wrong={
+        "n/(G - 1) after two in turn": {"share": lambda weight, size: 1 / (size - 1)},
+        "in proportion to n if only the first half alternates": {"power": 1.0},
+    },
+)
+def a_third_answer_returns(
+    compare: Recorder,
+    share: Callable[[float, int], float] = alternation_share,
+    power: float = 1.5,
+) -> None:
+    """MaxRL's count for a third answer is as stated after two histories of the others."""
+    for weight, size in ((1.0, 8), (1.0, 64), (0.1, 8), (2.0, 64)):
+        at: dict[str, Any] = {"weight": weight, "G": size}
+        theta = train([0.0] * 3, [0, 1] * 2000, factor("MaxRL", size), weight)
+        off = abs(theta[1] - theta[0] - alternation_odds(weight, size))
+        compare.at_most("distance of the log-odds from y", off, 0.001, limit="0.001", at=at)
+        few, many = (
+            _count_for_the_last([0, 1] * (n // 2), 3, "MaxRL", size, weight) for n in (4000, 8000)
+        )
+        expected, quantity = 4000 * share(weight, size), "error of the count of 4000 updates more"
+        off, limit = abs(many - few - expected), "a fiftieth of it"
+        compare.at_most(quantity, off, expected / 50, limit=limit, at=at)
+    for n, size in product((4000, 16_000), (8, 64)):
+        count = _count_for_the_last([0, 1] * (n // 4) + [1] * (n // 2), 3, "MaxRL", size)
+        expected = half_history_share(1.0, size) * n**power * 4000 ** (1.5 - power)
+        off, at = abs(count / expected - 1), {"weight": 1.0, "G": size, "n": n}
+        compare.at_most("relative error, half alternating", off, 0.1, limit="0.1", at=at)
+    turns, half = [0, 1] * 500, [0, 1] * 250 + [1] * 500
+    for size in (8, 64):
+        in_turn, mixed = (_count_for_the_last(h, 3, "MaxRL", size) for h in (turns, half))
+        compare.report(**{f"steps at {size}": in_turn, f"half at {size}": mixed})
+
+
+@check(
+    "samples:three-in-turn",
+    wrong={
+        "in proportion to 1/(G - 1)": {"limit": lambda size: 2.4 / (size - 1)},
+        "a share for groups of one sample more": {"more": 1},
+    },
+)
+def three_in_turn(
+    compare: Recorder, limit: Callable[[int], float] = period_limit, more: int = 0
+) -> None:
+    """In long periods of three answers in turn MaxRL's counts follow the stated shares."""
+    period = 4000
+    for size in (3, 8, 64):
+        counts, shares = period_counts(size, period, 5), period_shares(size + more, 5)
+        for number, (count, share) in enumerate(zip(counts, shares, strict=True), start=1):
+            at = {"G": size, "period": number}
+            off = abs(count - share * period)
+            compare.at_most("error of n'", off, period / 200, limit="N/200", at=at)
+    for size in (3, 4, 8, 16, 64, 256, 1024):
+        last = period_shares(size, 100)[-1]
+        off = abs(last / limit(size) - 1)
+        compare.at_most("relative error of the limit", off, 1e-9, limit="1e-9", at={"G": size})
+    first, *_, settled = period_counts(8, 1000, 8)
+    compare.report(first=first, settled=settled)
+
+
+@check(
+    "samples:waiting",
+    wrong={
+        "half as many samples": {"share": 0.5},
+        "the mean in place of the median": {"scale": 1 / math.log(2)},
+    },
+)
+def nothing_is_learned_before_the_first_success(
+    compare: Recorder, share: float = 1.0, scale: float = 1.0
+) -> None:
+    """No advantage moves the policy before the first success; the median wait is as stated."""
+    for eps, size in product((Fraction(1, 10), Fraction(1, 50), Fraction(1, 500)), (2, 8, 64)):
+        chance, median = (1 - eps) ** size, 1
+        while chance**median > Fraction(1, 2):
+            median += 1
+        least, most = (f(float(eps), size * share) * scale for f in (wait_least, wait_most))
+        at = {"eps": eps, "G": size}
+        compare.at_least("median of the first success", median, least, at=at)
+        compare.at_most("median of the first success", median, most, at=at)
+    failing, pi = np.array([False, False, True]), np.array([0.7, 0.29, 0.01])
+    for name, size in product(ADVANTAGES, (2, 8)):
+        for first in range(size + 1):
+            group = [0] * first + [1] * (size - first)
+            moved = float(np.abs(group_step(pi, group, failing, name)).max())
+            at = {"G": size, "advantage": name}
+            compare.equal("step of a group that fails", moved, 0.0, limit="0", at=at)

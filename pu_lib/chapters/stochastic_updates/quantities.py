@@ -52,44 +52,80 @@ increase distances, so :math:`E\|\pi_{t+1} - \pi^\star\|^2 \le \|\pi_t - \pi^\st
 variance. If only the action taken is sampled, with :math:`\hat q = \mathbb 1_{a = A}\, r/\pi(A)`,
 an action of probability zero is never sampled again, and `di` stays at a suboptimal vertex with
 positive probability.
+
+**Groups of samples.** The rewards are 1 for correct answers and 0 for all others, and p is the
+probability of a correct answer. A group has G samples of the policy, and an advantage
+:math:`A_i` for each, which depends on its reward and on the number of successes in the group. The
+expected step of :math:`\frac1G\sum_i A_i\nabla\log\pi(a_i)` is :math:`\varphi(p)\,(\pi^\star -
+\pi)`, where :math:`\pi^\star` is the policy restricted to the correct answers. The factor is
+
+.. math:: \varphi(p) = p\,\big(E[A_1 \mid r_1 = 1] - E[A_1 \mid r_1 = 0]\big).
+
+So the direction is that of cross-entropy towards :math:`\pi^\star`, whatever the advantage. MaxRL
+has :math:`A_i = (r_i - \bar r)/\bar r` and the factor :math:`1 - (1-p)^{G-1}`. Rejection sampling,
+which is cross-entropy on the correct samples, has :math:`1 - (1-p)^G`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from pu_lib.chapters.gravity_well.quantities import parameters
+from pu_lib.claims.formulas import exp, formula, log
 from pu_lib.exact import Number, exact
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update
 
 __all__ = [
+    "ADVANTAGES",
     "GAMBLE",
     "THREE",
     "Law",
     "Runs",
     "action_sample_law",
+    "alternation_odds",
+    "alternation_share",
     "bias",
     "ce_limit",
     "drift",
     "drift_zero",
     "escort_growth",
     "escort_threshold",
+    "factor",
     "gamble",
+    "group_factor",
+    "group_step",
+    "half_history_share",
+    "learned_least",
+    "learned_most",
+    "maxrl_factor",
     "mce_limit",
     "mean_step",
     "measured_bias",
+    "period_counts",
+    "period_limit",
+    "period_shares",
     "power_schedule",
+    "rejection_factor",
+    "return_least",
+    "return_most",
     "sample_runs",
     "stuck_probability",
+    "toward_correct",
+    "train",
+    "updates_back",
+    "wait_least",
+    "wait_most",
 ]
 
 Floats = NDArray[np.float64]
@@ -393,3 +429,231 @@ def drift(update: Update, law: Law, weight: float, grid: ArrayLike) -> Floats:
 def drift_zero(update: Update, law: Law, weight: float) -> float:
     """Return the probability pi(2) at which `drift` has a zero in (0.001, 0.999)."""
     return float(brentq(lambda x: drift(update, law, weight, [x])[0], 1e-3, 1 - 1e-3, xtol=1e-12))
+
+
+# Groups of samples: rewards 0 or 1
+
+Factor = Callable[[float], float]
+"""The factor of the expected step as a function of the success probability."""
+
+MOST_STEPS = 1_000_000
+"""The largest number of steps in which an answer is followed back."""
+
+TIE = 1e-12
+"""A probability that is less than one half by this much counts as one half."""
+
+ADVANTAGES: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "RLOO": lambda s, size: ((size - s) / (size - 1), -s / (size - 1)),
+    "GRPO": lambda s, size: (
+        ((size - s) / s) ** 0.5 if s else 0,
+        -((s / (size - s)) ** 0.5) if s < size else 0,
+    ),
+    "MaxRL": lambda s, size: ((size - s) / s, -1) if s else (0, 0),
+    "rejection sampling": lambda s, size: (size / s if s else 0, 0),
+}
+"""Advantages of a correct and of a failing sample, by the number of successes and the group size.
+
+RLOO subtracts the mean reward of the other samples. GRPO subtracts the mean of the group and
+divides by its standard deviation, MaxRL divides by the mean instead. Rejection sampling is the mean
+gradient of the cross-entropy on the correct samples.
+"""
+
+
+@formula
+def maxrl_factor(p: Any, size: Any) -> Any:
+    """Return the factor of MaxRL's expected step with groups of `size` samples."""
+    return 1 - (1 - p) ** (size - 1)
+
+
+@formula
+def rejection_factor(p: Any, size: Any) -> Any:
+    """Return the factor of the expected step of rejection sampling with `size` samples."""
+    return 1 - (1 - p) ** size
+
+
+def group_factor(advantage: str, p: Any, size: int) -> Any:
+    r"""Return :math:`\varphi(p)`, summed over the number of successes among the other samples.
+
+    The result is a Fraction if p is one and the advantage is not that of GRPO.
+    """
+    total, others, one = p * 0, size - 1, p * 0 + 1
+    for s in range(size):
+        chance = math.comb(others, s) * p**s * (1 - p) ** (others - s)
+        right, _ = ADVANTAGES[advantage](s + 1, size * one)
+        _, wrong = ADVANTAGES[advantage](s, size * one)
+        total += chance * (right - wrong)
+    return p * total
+
+
+def factor(advantage: str, size: int) -> Factor:
+    """Return the factor of an advantage as a function of the success probability."""
+    if advantage == "MaxRL":
+        return lambda p: float(maxrl_factor(p, size))
+    return lambda p: float(group_factor(advantage, p, size))
+
+
+def toward_correct(pi: ArrayLike, correct: ArrayLike) -> Floats:
+    r"""Return :math:`\pi^\star - \pi`; zero if no correct answer has positive probability."""
+    policy = np.asarray(pi, dtype=np.float64)
+    kept = np.where(correct, policy, 0.0)
+    p = float(kept.sum())
+    return kept / p - policy if p > 0 else np.zeros_like(policy)
+
+
+def group_step(pi: ArrayLike, answers: ArrayLike, correct: ArrayLike, advantage: str) -> Floats:
+    """Return the step of unit weight from the sampled `answers` of one group.
+
+    `correct` has a truth value for each answer of the policy.
+    """
+    policy, drawn = np.asarray(pi, dtype=np.float64), np.asarray(answers)
+    rewards = np.asarray(correct, dtype=bool)[drawn]
+    right, wrong = ADVANTAGES[advantage](float(rewards.sum()), float(len(drawn)))
+    each = np.where(rewards, right, wrong)
+    counted = np.bincount(drawn, each, minlength=len(policy))
+    return np.asarray((counted - each.sum() * policy) / len(drawn))
+
+
+def train(
+    theta: Sequence[float], answers: Iterable[int], factor_of: Factor, weight: float = 1.0
+) -> list[float]:
+    """Return the parameters after expected steps, each with its only correct answer."""
+    row = list(theta)
+    for answer in answers:
+        pi = _policy(row)
+        size = weight * factor_of(pi[answer])
+        row = [x - size * y for x, y in zip(row, pi, strict=True)]
+        row[answer] += size
+    return row
+
+
+def updates_back(
+    theta: Sequence[float], answer: int, factor_of: Factor, weight: float = 1.0
+) -> int:
+    """Return the expected steps until the only correct answer has probability one half.
+
+    Raises
+    ------
+    ValueError
+        If more than a million steps are needed.
+    """
+    row = list(theta)
+    for n in range(MOST_STEPS):
+        if _policy(row)[answer] >= 0.5 - TIE:
+            return n
+        row = train(row, [answer], factor_of, weight)
+    raise ValueError(f"answer {answer} does not reach probability 1/2 in {MOST_STEPS} steps.")
+
+
+def _policy(row: Sequence[float]) -> list[float]:
+    """Return the softmax of a few parameters, faster than an array."""
+    most = max(row)
+    exponentials = [math.exp(x - most) for x in row]
+    total = sum(exponentials)
+    return [x / total for x in exponentials]
+
+
+def period_counts(size: int, period: int, n_counts: int, weight: float = 1.0) -> list[int]:
+    """Return MaxRL's counts n' in periods in which three answers are correct in turn."""
+    maxrl, theta, counts = factor("MaxRL", size), [0.0] * 3, []
+    for answer in range(n_counts):
+        theta = train(theta, [answer % 3] * period, maxrl, weight)
+        counts.append(updates_back(theta, (answer + 1) % 3, maxrl, weight))
+    return counts
+
+
+@formula
+def return_least(odds: Any, w: Any, size: Any) -> Any:
+    """Return the lower bound on MaxRL's count from `odds` against the better of two answers."""
+    return (odds - 1) / (2 * w * (size - 1))
+
+
+@formula
+def return_most(odds: Any, w: Any, size: Any) -> Any:
+    """Return the upper bound on MaxRL's count from `odds` against the better of two answers."""
+    return 1 + log(1 + odds) + (1 + log(odds) + (odds + 2 * log(odds)) / (size - 1)) / (2 * w)
+
+
+@formula
+def learned_least(n: Any, w: Any) -> Any:
+    """Return the lower bound on the odds after n steps of MaxRL towards one of two answers."""
+    return 1 + 2 * w * n - 2 * w - 8 * log(1 + w * n / 4)
+
+
+@formula
+def learned_most(n: Any, w: Any) -> Any:
+    """Return the upper bound on the odds after n steps of MaxRL towards one of two answers."""
+    return 1 + 2 * w * n + w * exp(w) * (w + 4 * log(1 + w * n / 4))
+
+
+@formula
+def wait_least(eps: Any, size: Any) -> Any:
+    """Return the lower bound on the median number of groups up to the first success."""
+    return (1 - eps) * log(2) / (size * eps)
+
+
+@formula
+def wait_most(eps: Any, size: Any) -> Any:
+    """Return the upper bound on the median number of groups up to the first success."""
+    return 1 + log(2) / (size * eps)
+
+
+def alternation_odds(weight: float, size: int) -> float:
+    r"""Return the solution y of :math:`y = w\,\sigma(y)\,(1 - \sigma(y)^{G-1})`.
+
+    If two answers are correct in turn, y is the log-odds of the one that was just correct against
+    the other one. The alternation is stable if :math:`G\,\sigma(y)^{G-1} < 1`.
+    """
+
+    def excess(y: float) -> float:
+        p = 1.0 / (1.0 + math.exp(-y))
+        return weight * p * (1.0 - p ** (size - 1)) - y
+
+    return float(brentq(excess, 0.0, weight, xtol=1e-15))
+
+
+def _alternation_factor(weight: float, size: int) -> tuple[float, float]:
+    """Return y and the factor of a step of the alternation, divided by cosh(y/2)."""
+    y = alternation_odds(weight, size)
+    p = 1.0 / (1.0 + math.exp(-y))
+    return y, (1.0 - p ** (size - 1)) / math.cosh(y / 2)
+
+
+def alternation_share(weight: float, size: int) -> float:
+    """Return the limit of n'/n for a third answer after two others were correct in turn."""
+    y, scale = _alternation_factor(weight, size)
+    slope = math.sinh(y / 2)
+    mean, _ = quad(lambda x: 3 * x**2 * math.sqrt(1 + (slope * x) ** 2), 0, 1)
+    return float(scale * mean / (size - 1))
+
+
+def half_history_share(weight: float, size: int) -> float:
+    r"""Return the limit of :math:`n'/n^{3/2}` if only the first half alternates."""
+    _, scale = _alternation_factor(weight, size)
+    return 3 / 16 * math.sqrt(weight) * scale / (size - 1)
+
+
+@formula
+def period_limit(size: Any) -> Any:
+    """Return the share of a long period that MaxRL needs to return, with three answers in turn."""
+    return 12 / (5 * size + 7)
+
+
+def period_shares(size: int, n_periods: int) -> list[float]:
+    r"""Return the limits :math:`\rho_1, \rho_2, \dots` of n'/N at the ends of periods of N updates.
+
+    The list ends at the first share of 1 or more, at which an answer is not back in its period.
+    """
+    x = y = 3 ** (1 / 3)
+    shares: list[float] = []
+    while len(shares) < n_periods:
+        shares.append(x * y**2 / (2 * (size - 1)))
+        if shares[-1] >= 1:
+            break
+        last = x
+
+        def excess(z: float, last: float = last, rest: float = 1 - shares[-1]) -> float:
+            return z**3 / 3 + last * z**2 / 2 - rest
+
+        x = float(brentq(excess, 0.0, 3.0, xtol=1e-15))
+        y = last + x
+    return shares
