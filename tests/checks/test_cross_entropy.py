@@ -651,14 +651,14 @@ def test_hexagon_without_ties_needs_the_bandits() -> None:
     assert finding.status is not checks.Status.HOLDS
 
 
-# One half: the hexagon with a fourth action, written out as matrices
+# Discount 1/2: the hexagon with a fourth action and explicit matrices
 
 NEIGHBOURS = {0: (5, 1), 1: (2, 0), 2: (1, 3), 3: (4, 2), 4: (3, 5), 5: (0, 4)}
 """For each state the one behind its dashed edge and the one behind its thick edge."""
 
 
 def values_with_exit(theta: Any, discount: float) -> tuple[Any, Any]:
-    """Return the values of states and actions on the hexagon with an action that pays -1."""
+    """Return the state and action values on the hexagon with an action that pays -1."""
     P, R = np.zeros((6, 4, 6)), np.zeros((6, 4))
     for s, (dashed, thick) in NEIGHBOURS.items():
         P[s, 0, dashed] = P[s, 1, thick] = P[s, 2, thick] = 1.0
@@ -675,7 +675,7 @@ def step_of_ce(theta: Any, state: int, action: int, weight: float) -> None:
 
 
 def test_ce_follows_the_schedule_at_one_half_on_the_matrices() -> None:
-    """Replay certified weights in floats: every action of the schedule is greedy, and z never."""
+    """Every action of the schedule is greedy if certified weights are replayed in floats."""
     with precision(220):
         units = [one_half.unit_of(n) for n in (5, 6, 7)]
         weights = [float(s.weight) for s in one_half.follow_in_balls(Fraction(1, 2), units)]
@@ -698,7 +698,7 @@ def test_ce_follows_the_schedule_at_one_half_on_the_matrices() -> None:
 
 @pytest.mark.parametrize(("unit", "rounds"), [(5.0, 1), (6.0, 3), (7.0, 9)])
 def test_constant_weights_follow_the_schedule_for_a_few_rounds(unit: float, rounds: int) -> None:
-    """A loop on the matrices, with the weights of the page's table, counts the rounds."""
+    """A loop with matrices and the weights in the page's table counts the same rounds."""
     theta = np.array([[2 * unit / 3, 5 * unit / 3, -7 * unit / 3, 0.0]] * 6)
     blocks = (((1, 2), (0, 3)), ((3, 4), (2, 5)), ((5, 0), (4, 1)))
     done = 0
@@ -723,7 +723,7 @@ def test_constant_weights_follow_the_schedule_for_a_few_rounds(unit: float, roun
 
 
 def test_detour_ties_in_the_hardened_system_at_one_half() -> None:
-    """By hand, with the policy on top: leads 1, 1, 1, 3/2 and then 0, where the run ends."""
+    """The leads of the hardened policy are 1, 1, 1, 3/2 and then 0, at which the run ends."""
 
     def top(levels: Any) -> list[int]:
         return [int(a == int(np.argmax(levels))) for a in range(len(levels))]
@@ -734,7 +734,7 @@ def test_detour_ties_in_the_hardened_system_at_one_half() -> None:
         return list(hexagon.follow_hexagon(discount, schedule, levels, top))
 
     assert [step.lead for step in lead(Fraction(1, 2))] == [1, 1, 1, Fraction(3, 2)]
-    # Above one half the levels return: (a, b, b~) = (2, 5, -7) / 3 after the reset of a block.
+    # Above 1/2, the levels are (a, b, b~) = (2, 5, -7) / 3 again after the reset of a block.
     steps = lead(Fraction(3, 5))
     assert [step.weight for step in steps[:10]] == [4, 4, 2, 2, 4, 4, 2, 2, 4, 4]
     assert [step.weight for step in steps[30:40]] == [2, 2, 2, 2, 4, 4, 2, 2, 2, 2]

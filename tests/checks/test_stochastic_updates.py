@@ -201,7 +201,7 @@ POLICIES = (
 
 
 def step_over_all_groups(pi, correct, size, advantages):
-    """Return the expected step as a sum over all tuples of answers, without the library."""
+    """Return the expected step as an independent sum over all tuples of answers."""
     total = [Fraction(0)] * len(pi)
     for group in product(range(len(pi)), repeat=size):
         chance = math.prod(pi[a] for a in group)
@@ -245,9 +245,10 @@ def test_expected_steps_of_groups_are_those_of_all_groups(pi, correct, size) -> 
 
 
 def test_factor_of_grpo_matches_hand_solution() -> None:
-    # Two samples: a mixed group, with chance 2p(1 - p), has the advantages 1 and -1.
+    # A mixed group of two samples has probability 2p(1 - p) and the advantages 1 and -1.
     assert st.group_factor("GRPO", 0.3, 2) == pytest.approx(0.3)
-    # Three: (sqrt 2, -1/sqrt 2, -1/sqrt 2) and its opposite add sqrt 2 / 3 to the correct answers.
+    # The advantages of a mixed group of three, (sqrt 2, -1/sqrt 2, -1/sqrt 2) or their negatives,
+    # add sqrt 2 / 3 to the correct answers.
     mixed = 3 * 0.3 * 0.7
     assert st.group_factor("GRPO", 0.3, 3) == pytest.approx(mixed * 2**0.5 / 3 / 0.7)
 
@@ -260,7 +261,7 @@ def test_step_of_one_group_matches_hand_solution() -> None:
 
 
 def plain_count(history: list[int], n_answers: int, size: int) -> int:
-    """Return the updates of the last answer to one half, from the closed form, by plain loops."""
+    """Return the number of updates until the last answer has probability 1/2, by plain loops."""
     theta = [0.0] * n_answers
     for count, answer in enumerate([*history, *[n_answers - 1] * 10_000]):
         weights = [math.exp(x) for x in theta]
@@ -269,7 +270,7 @@ def plain_count(history: list[int], n_answers: int, size: int) -> int:
             return count - len(history)
         failing = sum(p for a, p in enumerate(pi) if a != answer)
         for a, p in enumerate(pi):
-            # (1 - f^G)/p - 1 for the correct answer, -(1 - f^(G - 1)) for the others
+            # (1 - f^G)/p - 1 for the correct answer and -(1 - f^(G - 1)) for the others
             own = (1 - failing**size) / p - 1 if a == answer else failing ** (size - 1) - 1
             theta[a] += p * own
     raise AssertionError("not back")
@@ -292,7 +293,7 @@ def test_counts_of_three_answers_in_turn_match_known_counts() -> None:
 
 
 def test_shares_of_three_answers_in_turn_match_hand_solution() -> None:
-    # x = y = 3^(1/3); then x^3/3 + 3^(1/3) x^2/2 = 1/4 for groups of three
+    # x = y = 3^(1/3), and then x^3/3 + 3^(1/3) x^2/2 = 1/4 for groups of three
     first, second = st.period_shares(3, 2)
     assert first == pytest.approx(0.75)
     (x,) = [
