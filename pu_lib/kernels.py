@@ -184,7 +184,7 @@ def npg(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> 
 
 
 def sce(theta: Any, pi: Any, q: Any, best: int, weight: Any, n_actions: int) -> None:
-    r"""Take a step of masked cross-entropy.
+    r"""Take a step of sign-masked cross-entropy.
 
     With D the greedy action and the actions with negative advantage, the step adds
     :math:`w\,(\mathbb 1_{a=a_q} - \pi(a)/\pi(D))` to the parameters of D. If all probabilities of D

@@ -452,7 +452,7 @@ class NaturalPolicyGradient(_Softmax):
 @register
 @dataclass(frozen=True)
 class MaskedCrossEntropy(CrossEntropy):
-    r"""The cross-entropy update on the greedy action and the actions below average, `sce`.
+    r"""The sign-masked cross-entropy update, `sce`: the greedy action and those below average.
 
     The step is that of `ce` for the actions of :math:`D = \{a_q\} \cup \{a : \mathrm{adv}(a) < 0\}`
     with the policy :math:`\pi(a)/\pi(D)`. The parameters of all other actions stay as they are. It
@@ -468,7 +468,7 @@ class MaskedCrossEntropy(CrossEntropy):
     """
 
     name = "sce"
-    title = "masked cross-entropy update"
+    title = "sign-masked cross-entropy update"
     label = "SCE"
     style = PlotStyle("#6b4fc8", (0, (8, 1.2, 1.2, 1.2, 1.2, 1.2)), ">")
     in_paper = False

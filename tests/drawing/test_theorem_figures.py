@@ -1,4 +1,4 @@
-"""The figures of the convergence, cross-entropy and rates chapters show the right content."""
+"""Test the content of the figures of the convergence, cross-entropy and rates chapters."""
 
 import numpy as np
 

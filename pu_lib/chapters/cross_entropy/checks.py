@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pu_lib import kernels
 from pu_lib.chapters.cross_entropy import constant_weights as constant
-from pu_lib.chapters.cross_entropy import hexagon
+from pu_lib.chapters.cross_entropy import hexagon, one_half
 from pu_lib.chapters.cross_entropy import quantities as ce
 from pu_lib.chapters.cross_entropy.cycles import (
     FOUR_STATES,
@@ -261,13 +261,61 @@ TOO_WEAK: dict[str, dict[str, Any]] = {
 }
 
 
+GROWING_UNITS = tuple(6 * math.log(n) for n in range(4, 34))
+"""Units of the rounds whose weights grow like log t."""
+
+CONSTANT_UNITS = tuple((unit,) * 30 for unit in (5.0, 6.0, 7.0))
+"""Units of the rounds whose weights are bounded."""
+
+
 @check(
     "sec:conv/ce-conjecture/small-discount",
-    wrong={"a discount of 9/10": {"discount": 0.9}, **TOO_WEAK},
+    wrong={
+        "a discount of 9/10": {"discount": 0.9},
+        "a discount of 1/2": {"discount": 0.5},
+        **TOO_WEAK,
+    },
 )
 def small_discounts_converge(compare: Recorder, discount: float = 0.45, **options: Any) -> None:
-    """With a discount of 0.45 CE ends near the optimum on MDPs with the cycle's transitions."""
+    """With a discount below 1/2 CE ends near the optimum, whatever the weights.
+
+    The MDPs are random ones with the cycle's transitions, and those on which CE oscillates for ever
+    at a discount of 1/2, with the schedule that makes it oscillate.
+    """
+    for each in (discount, 0.499):
+        _compare_attack(compare, each, GROWING_UNITS)
     _run_random_mdps(compare, ce.perturbed_cycle, discount, **options)
+
+
+@check(
+    "sec:conv/ce-conjecture/bounded-at-one-half",
+    wrong={
+        "a discount of 0.51": {"discount": 0.51},
+        "weights that grow like log t": {"units": (GROWING_UNITS,)},
+    },
+)
+def bounded_weights_converge_at_one_half(
+    compare: Recorder, discount: float = 0.5, units: Sequence[Sequence[float]] = CONSTANT_UNITS
+) -> None:
+    """With bounded weights CE ends near the optimum at a discount of 1/2.
+
+    The schedule with which CE oscillates if its weights grow is followed for a few rounds only.
+    """
+    for each in units:
+        rounds = _compare_attack(compare, discount, each)
+        compare.report(unit=f"{each[0]:g}", rounds=rounds)
+    _run_random_mdps(compare, ce.perturbed_cycle, discount, n_mdps=200)
+
+
+def _compare_attack(compare: Recorder, discount: float, units: Sequence[float]) -> int:
+    """Compare the last three rounds with the optimum, and return the rounds that are as planned."""
+    attack = one_half.attack(discount, units)
+    late = attack.values[-3 * len(one_half.ROUND) :].min()
+    compare.at_most(
+        "late distance to the optimum", 1 - float(late) * (1 - discount), LATE_GAP,
+        limit="what is left of a convergent run", at={"discount": discount, "first unit": units[0]},
+    )  # fmt: skip
+    return attack.rounds
 
 
 @check(
@@ -309,7 +357,7 @@ def _run_random_mdps(
         unit = max(1.0, float(np.abs(mdp.rewards).max())) / (1.0 - discount)
         compare.at_most(
             "late distance to the optimum", float(late.shortfall.max()) / unit, LATE_GAP,
-            limit="what is left of a convergent run", at={"MDP": i},
+            limit="what is left of a convergent run", at={"MDP": i, "discount": discount},
             note={"moving": float(late.span.max()) / unit},
         )  # fmt: skip
 
@@ -453,6 +501,69 @@ def _compare_preferences(
     for move, step in zip(hexagon.ROUND * 3, run, strict=False):
         if move.action:
             compare.true("one action is strictly the best", step.preference > 0, at=where)
+
+
+@check(
+    "sec:conv/ce-conjecture/growing-at-one-half",
+    wrong={
+        "a discount of 0.499": {"discount": "0.499"},
+        "weights that do not grow": {"growing": False},
+        "without the fourth action": {"fourth": -(10**6)},
+        "MCE in place of CE": {"kernel": kernels.mce},
+    },
+)
+def cross_entropy_oscillates_at_one_half(
+    compare: Recorder,
+    discount: str = "1/2",
+    growing: bool = True,
+    fourth: int = 0,
+    kernel: kernels.Kernel = kernels.ce,
+) -> None:
+    """At a discount of 1/2 CE follows the schedule of the proof, in certified rounds.
+
+    The first forty rounds are one run. Three rounds start late, from the levels of the proof.
+    """
+    for first, rounds in ((4, 40), (100, 3), (10**6, 3)):
+        with precision(220):
+            numbers = [first + growing * k for k in range(rounds)]
+            units = [one_half.unit_of(n) for n in numbers]
+            run = list(one_half.follow_in_balls(Fraction(discount), units, fourth, kernel))
+            at = {"first round": first}
+            size = len(one_half.ROUND)
+            compare.equal(
+                "updates whose action is greedy", len(run), size * rounds, limit="all", at=at
+            )
+            for k, n in enumerate(numbers):
+                steps = run[size * k : size * (k + 1)]
+                _compare_round(compare, steps, n, units[k], at)
+
+
+def _compare_round(
+    compare: Recorder, steps: Sequence[hexagon.Step], n: int, unit: Any, at: Mapping[str, Any]
+) -> None:
+    """Compare round n with the leads, the weights and the values of the proof."""
+    small = ball(Fraction(1, n**4))
+    for move, step in zip(one_half.ROUND, steps, strict=False):
+        if move.action:
+            compare.at_least(
+                "lead of an action that pays 1", step.lead, ball("3/4") - small,
+                limit="$3/4-n^{-4}$", at=at,
+            )  # fmt: skip
+        else:
+            compare.at_least(
+                "lead of the detour", step.lead, small / 2, limit=r"$\frac12n^{-4}$", at=at
+            )
+        compare.at_least("weight", step.weight, unit, limit="$U$", at=at)
+        compare.at_most("weight", step.weight, 4 * unit + 1, limit="$4U+1$", at=at)
+        least = min((levels[3] for levels in step.levels), key=float)
+        compare.at_least("fourth parameter", least, -1, limit="-1", at=at)
+    for values in zip(*(step.values for step in steps), strict=True):
+        lowest, highest = min(values, key=float), max(values, key=float)
+        compare.at_most("least value of a state in a round", lowest, 0, limit="0", at=at)
+        compare.at_least("any value", lowest, -4 * small, limit="$-4n^{-4}$", at=at)
+        compare.at_least(
+            "largest value of a state in a round", highest, 2 - small, limit="$2-n^{-4}$", at=at
+        )
 
 
 @check(
@@ -660,9 +771,16 @@ def excess_entropy_pays_for_what_greedy_actions_lack(
 ) -> None:
     """The sum of a state's log losses minus its excess entropies is bounded (the balance).
 
-    The bound depends on the initial parameters and the weight. The largest excess entropy obeys
-    its bound.
+    The bound depends on the initial parameters and the weight; one large step among many actions
+    comes near it. The largest excess entropy obeys its bound.
     """
+    theta, large = np.zeros((1, 50)), np.array([1000.0])
+    new = UPDATES["ce"].step(theta, np.eye(50)[:1], large)
+    owed = -constant.log_softmax(new)[0, 0] - constant.excess_entropy(theta, large)[0]
+    compare.at_most(
+        "what the start pays", float(owed), float(constant.start_budget(theta, large)[0]),
+        limit="what it can pay", at={"actions": 50, "weight": 1000.0},
+    )  # fmt: skip
     rng = np.random.default_rng(0)
     for n_actions in (2, 3, 5):
         for weight, log_loss, excess, paid, funds in _simulate_balances(
@@ -860,7 +978,8 @@ def large_constant_weights_converge(
 ) -> None:
     """CE ends at the optimum if its constant weights are above the threshold.
 
-    The runs do not test the threshold: they end at the optimum at half of it (`factor`), too.
+    At the threshold the bound on the excess entropies of all states is what the theorem allows. The
+    runs do not test it: they end at the optimum at half of it (`factor`), too.
     The initial parameters are Gaussian with a scale of up to three times the weights. If `varying`
     is true, the check also runs the cycle, which has weights that vary in time.
     """
@@ -870,6 +989,13 @@ def large_constant_weights_converge(
         for i in range(n_mdps):
             mdp = mdps[i]
             known = constant.constants(mdp)
+            rare_mass = min(0.5, ce.rare_mass(known.threshold, known.n_actions))
+            excess = n_states * ce.excess_bound(known.threshold, known.n_actions, rare_mass)
+            compare.equal(
+                "excess entropy at the threshold over what is allowed",
+                excess / known.required_excess, 1.0, tolerance=1e-4, limit="1",
+                at={"states": n_states, "discount": discount, "MDP": i},
+            )  # fmt: skip
             weights = factor * known.threshold * rng.uniform(1.0, 1.5, (1, n_states))
             scale = weights[0][:, None] * rng.uniform(0.0, 3.0)
             theta = scale * rng.standard_normal(mdp.rewards.shape)

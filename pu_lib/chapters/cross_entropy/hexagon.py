@@ -16,8 +16,9 @@ The functions work in floats, rationals and balls; the policy decides which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,36 +102,43 @@ class Step(NamedTuple):
 
 def follow_hexagon(
     discount: Number,
-    rounds: int,
-    unit: Number,
+    schedule: Iterable[tuple[Move, Number]],
+    levels: list[list[Number]],
     policy: Policy,
     mixing: Number = 0,
     kernel: kernels.Kernel = kernels.ce,
     rounded: Callable[[Number], Number] = lambda x: x,
+    most: Number = None,
 ) -> Iterator[Step]:
-    """Yield the updates of some rounds on the hexagon, in the arithmetic of the arguments.
+    """Yield the updates of a schedule on the hexagon, in the arithmetic of the arguments.
 
+    `schedule` has moves with their units, and `levels` are the initial parameters, which change in
+    place. A fourth action pays -1 and ends; it is never greedy, because all values are at least -1.
     `policy` computes the policy of a state from its parameters, and `rounded` is applied to the
-    weights. The iteration ends before the first update whose action is not proved to be greedy; a
-    tie of actions 1 and 2 is broken as the schedule wants.
+    weights. A tie of actions 1 and 2 is broken as the schedule wants. The iteration ends before the
+    first update whose action is not proved to be greedy. If `most` is given, such an update is made
+    towards the action that is greedy, and all weights are between 1 and `most`.
     """
-    zero = 0 * unit
-    levels = [[-unit, zero, -LOWEST * unit] for _ in STATES]
+    zero = 0 * levels[0][0]
     bandits = [[zero, zero], [zero, zero]]
-    for move in ROUND * rounds:
+    for move, unit in schedule:
         if mixing and move.action:
             _raise_bandit(bandits, move.action - 1, policy, kernel)
         bonus = [discount * mixing * policy(x)[0] if mixing else zero for x in bandits]
         values = _values(discount, mixing, [policy(x) for x in levels], bonus)
         s, best = move.state, move.action
         stay = 1 + discount * (1 - mixing) * values[SAME_ROW[s]]
-        q = [discount * values[SAME_COLUMN[s]], stay + bonus[0], stay + bonus[1]]
+        q = [discount * values[SAME_COLUMN[s]], stay + bonus[0], stay + bonus[1], zero - 1]
         lead = q[best] - q[0] if best else q[0] - (q[1] if not mixing else max(q[1], q[2]))
         preference = zero if best == 0 or not mixing else bonus[best - 1] - bonus[2 - best]
-        if not lead > 0:
-            return
         weight = rounded(move.weight(levels[s], unit))
-        kernel(levels[s], policy(levels[s]), q, best, weight, 3)
+        if not lead > 0:
+            if most is None:
+                return
+            best = 0 if best else 1
+        if most is not None:
+            weight = min(max(weight, zero + 1), most)
+        kernel(levels[s], policy(levels[s]), q, best, weight, len(levels[s]))
         yield Step(weight, lead, preference, values, [list(x) for x in levels])
 
 
@@ -144,7 +152,7 @@ def _values(
     for s, p in enumerate(pi):
         matrix[s][SAME_COLUMN[s]] -= discount * p[0]
         matrix[s][SAME_ROW[s]] -= discount * (1 - mixing) * (p[1] + p[2])
-        right.append(zero + p[1] * (1 + bonus[0]) + p[2] * (1 + bonus[1]))
+        right.append(zero + p[1] * (1 + bonus[0]) + p[2] * (1 + bonus[1]) - sum(p[3:], zero))
     return solve(matrix, right)
 
 
@@ -154,6 +162,17 @@ def _raise_bandit(
     """Update a bandit with weight 1 until its value exceeds that of the other one."""
     while not policy(bandits[better])[0] > policy(bandits[1 - better])[0]:
         kernel(bandits[better], policy(bandits[better]), [1, 0], 0, 1, 2)
+
+
+def _rounds(rounds: int, unit: Number) -> tuple[Iterable[tuple[Move, Number]], list[list[Number]]]:
+    """Return the schedule of some rounds and the parameters at their start."""
+    levels = [[-unit, 0 * unit, -LOWEST * unit] for _ in STATES]
+    return zip(ROUND * rounds, repeat(unit)), levels
+
+
+def softmax_floats(x: Sequence[float]) -> list[float]:
+    """Return the softmax of a list of floats."""
+    return list(softmax(np.array(x)).tolist())
 
 
 def hardened_steps(discount: Fraction, rounds: int) -> list[Step]:
@@ -166,7 +185,7 @@ def hardened_steps(discount: Fraction, rounds: int) -> list[Step]:
         best = top_action(tuple(levels))
         return [int(a == best) for a in range(len(levels))]
 
-    return list(follow_hexagon(discount, rounds, Fraction(1), top))
+    return list(follow_hexagon(discount, *_rounds(rounds, Fraction(1)), top))
 
 
 def steps_in_balls(
@@ -182,8 +201,8 @@ def steps_in_balls(
     """
     return list(
         follow_hexagon(
-            ball(discount), rounds, ball(unit), softmax_balls, ball(mixing) if mixing else 0,
-            kernel, rounded=lambda x: x.mid(),
+            ball(discount), *_rounds(rounds, ball(unit)), softmax_balls,
+            ball(mixing) if mixing else 0, kernel, rounded=lambda x: x.mid(),
         )
     )  # fmt: skip
 
@@ -233,8 +252,7 @@ def hexagon_swings(discount: float, rounds: int, unit: float = 20.0) -> Swings:
 
     Raises a `ValueError` if an action of the schedule is not greedy.
     """
-    run = follow_hexagon(discount, rounds, unit, lambda x: softmax(np.array(x)).tolist())
-    steps = list(run)
+    steps = list(follow_hexagon(discount, *_rounds(rounds, unit), softmax_floats))
     if len(steps) < len(ROUND) * rounds:
         move = ROUND[len(steps) % len(ROUND)]
         raise ValueError(f"discount: action {move.action} is not greedy at state {move.state}.")

@@ -8,6 +8,8 @@ far below the optimum. The chapter proves the following results, which this modu
 - **elimination**: the probability of an action that is greedy only finitely often converges to 0;
 - **small discount**: :math:`D=\limsup v_t-\liminf v_t` satisfies
   :math:`D(s)\le2\gamma\max_a\sum_{s'}p(s'|s,a)D(s')`, so CE converges if :math:`\gamma<1/2`;
+- **one half**: with bounded weights CE converges at :math:`\gamma=1/2`, too, and with weights of
+  order log t it may oscillate for ever (`one_half`);
 - **one successor**: CE converges for every :math:`\gamma<1` if no state has more than one
   successor in its own strongly connected component;
 - **two actions**: CE equals MCE;

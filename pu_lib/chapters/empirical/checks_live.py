@@ -339,16 +339,21 @@ def cliff_order(
     Live runs use seven states under HiOffPol at the fixed rates of the paper. At some time within
     10 000 steps more than half of the states have a probability of a_1 above one half; after
     300 000 steps all states have a probability of a_2 above one half. Each statement is true in
-    more than nine in ten runs.
+    more than nine in ten runs. The mean share of the states that first come to a_1 is above one
+    half, too.
     """
     from pu_lib.experiments.live import policies_along
 
     caps = np.append(np.geomspace(30, 10_000, 15), 300_000).astype(np.int64)
+    most = 0.5
+    first_words = f"more than {percent(most, 0)} of the states take a1 within {caps[-2]} steps"
+    end_words = f"all take a2 after {caps[-1]} steps"
     for u in updates:
         likely = np.stack([policies_along("cliff", u, run, caps, 7) for run in range(runs)]) > 0.5
-        led = likely[:, :-1, :, first].mean(axis=2).max(axis=1) > 0.5
+        led = likely[:, :-1, :, first].mean(axis=2).max(axis=1)
+        yield share(f"{label_of(u)}: share of the states that first take a1", led, ">", most)
         ended = likely[:, -1, :, then].all(axis=1)
-        for words, seen in (("most states first take a1", led), ("all take a2 in the end", ended)):
+        for words, seen in ((first_words, led > most), (end_words, ended)):
             marks = np.asarray(seen, dtype=np.float64)
             yield share(f"{label_of(u)}: runs in which {words}", marks, ">", 0.9)
 

@@ -238,6 +238,14 @@ def fitted_order_decides(
             arrives = bool(np.linalg.norm(seen - rewards) < 0.5 * np.ptp(rewards))
         natural = float(linear_natural(features, rewards, 50.0, 200)[best])
         plain = float(linear_softmax(features, rewards, 10.0, 1000)[best])
+        compare.equal(
+            "policy after 20 steps of size 1/2",
+            linear_natural(features, rewards, 0.5, 20),
+            softmax(10.0 * seen),
+            tolerance=1e-9,
+            limit="softmax of ten times the fitted rewards",
+            at={"bandit": bandit},
+        )
         apart += (natural > 0.5) != (plain > 0.5)
         for probability in (natural, plain) if softmax_too else (natural,):
             at = {"bandit": bandit, "arrives": arrives}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb
 
 from pu_lib.arrays import Floats
-from pu_lib.chapters.convergence.quantities import instances, structure, tied_limit_mdp
+from pu_lib.chapters.convergence.quantities import instances, structure
 from pu_lib.chapters.cross_entropy.cycles import simulate
 from pu_lib.chapters.gravity_well.escape import escape_steps, well_policy
 from pu_lib.chapters.more_than_two_actions.quantities import (
@@ -21,26 +21,44 @@ from pu_lib.chapters.more_than_two_actions.quantities import (
     Variant,
     adversary,
     adversary_bound,
+    cascade,
+    ce_constant,
+    ce_step_bound,
     changes_bound,
     count,
     deficit,
     escape_bound,
+    escape_floor,
     exact_count,
     exact_mean_step,
+    floor_constant,
+    gap_bound,
+    gap_pace,
+    harmonic,
     largest_change,
+    late_reward_mdp,
+    limit_leads,
     mce_share,
     pair_constant,
-    pair_floor,
     pair_range,
+    pair_values,
     range_bound,
     range_constant,
+    range_floor,
     rate_run,
     return_bound,
+    return_floor,
     rotation_share,
+    rotation_spacing,
+    slow_corner,
+    stages,
     step_bound,
+    steps_back,
     sums,
     transfer_bound,
+    transfer_odds,
     transfer_rise,
+    turn_share,
     where_the_mean_step_ends,
 )
 from pu_lib.chapters.updates.exact_steps import direction
@@ -54,6 +72,15 @@ from pu_lib.updates import UPDATES, Update, as_update
 ROUNDING = 1e-12
 
 TWO, THREE, SECOND = HISTORIES.values()
+
+
+def compare_use(compare: Recorder, quantity: str, use: float, stated: float) -> None:
+    """Compare the largest ratio of a quantity to its bound with the ratio that is stated.
+
+    A bound with a constant that no instance comes near would hold with smaller constants, too.
+    """
+    label = f"largest {quantity} over the bound"
+    compare.equal(label, use, stated, tolerance=0.01, limit="the share stated, within 0.01")
 
 
 def turns(n_actions: int, rotating: int) -> list[list[float]]:
@@ -71,8 +98,7 @@ def turns(n_actions: int, rotating: int) -> list[list[float]]:
 def mce_needs_a_share_of_n(compare: Recorder, update: str = "mce", factor: bool = True) -> None:
     """After two actions took turns, MCE needs n' updates with n'/n near the limit.
 
-    Balls confirm the limit and the counts for n = 200. The orbits with more actions in turn have no
-    proof that runs converge to them.
+    Balls confirm the limit and the counts for n = 200.
     """
     for weight, n_actions in product((0.1, 1.0, 2.0, 10.0), (3, 4, 6)):
         share = mce_share(weight if factor else weight * (1 - 1 / n_actions), n_actions)
@@ -110,6 +136,82 @@ def mce_needs_a_share_of_n(compare: Recorder, update: str = "mce", factor: bool 
     )
 
 
+UNEQUAL = (0, 1) * 10 + (2,)
+"""An order in which the third action is greedy so rarely that it falls behind without bound."""
+
+
+@check(
+    "more:mce-orbit",
+    wrong={
+        "CE in its place": {"update": "ce"},
+        "300 rounds with cw = 16": {"total": 16.0},
+        "an orbit for unequal turns": {"order": UNEQUAL},
+    },
+)
+def mce_approaches_its_orbit(
+    compare: Recorder,
+    update: str = "mce",
+    total: float | None = None,
+    order: Sequence[int] | None = None,
+) -> None:
+    """MCE with actions in turn approaches its orbit if cw is at most 4, from any start.
+
+    In other periodic orders its leads stay near those of the limit map, by the sum of what the
+    other actions add to the steps, and n'/n is near the growth of this map.
+    """
+    rng, starts_tried = np.random.default_rng(0), 0
+    for n_actions, rotating, cw in ((4, 3, 0.3), (4, 3, 4.0), (6, 3, 2.0), (5, 4, 4.0)):
+        turn, size = order or range(rotating), total or cw
+        starts = np.vstack([np.zeros(n_actions), 10 * rng.standard_normal((4, n_actions))])
+        starts_tried += len(starts)
+        n = 300 * len(turn)
+        path = _leads(update, turn, n_actions, size, n, starts)
+        steps = np.diff(path[[n - len(turn), n]], axis=-1)
+        for start, (before, after) in enumerate(zip(*steps, strict=True)):
+            at: dict[str, Any] = {
+                "actions": n_actions,
+                "in turn": rotating,
+                "cw": size,
+                "start": start,
+            }
+            spacing = rotation_spacing(size, rotating)
+            for limit, off in (
+                ("those one round before", np.abs(after - before).max()),
+                ("$s$", np.abs(after - spacing).max()),
+            ):
+                compare.at_most("distance of the differences to " + limit, off, 1e-6, at=at)
+    for turn, cw in product(((0, 0, 1), (0, 1, 0, 2), UNEQUAL), (0.5, 4.0)):
+        n_actions, size = max(turn) + 2, total or cw
+        start = 3 * rng.standard_normal(n_actions)
+        path = _leads(update, turn, n_actions, size, 210, start)
+        near = limit_leads(turn, size, path[0], 210)
+        apart = np.abs(path - near).max(axis=1)[1:]
+        added = np.cumsum(size * np.exp(-path.max(axis=1)))[:-1]
+        at = {"order": str(turn), "cw": size}
+        for distance, most in zip(apart, added, strict=True):
+            compare.at_most(
+                "distance of the leads to the limit map", distance, most + ROUNDING * 210 * size,
+                limit="what the last action adds", at=at,
+            )  # fmt: skip
+        values = np.eye(n_actions)[list(turn)].tolist()
+        measured = count(update, values, 1050, size * (1 - 1 / n_actions))
+        compare.at_most(
+            "distance of n' from its limit times n", abs(measured - 1050 * turn_share(turn, size)),
+            3.0, limit="3 updates", at=at,
+        )  # fmt: skip
+    compare.report(starts=starts_tried)
+
+
+def _leads(
+    update: str, order: Sequence[int], n_actions: int, total: float, n: int, theta: Floats
+) -> Floats:
+    """Return the leads of the actions in turn over the last action, with shape (n + 1, ..., m)."""
+    rows = np.resize(np.eye(n_actions)[list(order)], (n, n_actions))
+    rows = rows.reshape(n, *[1] * (theta.ndim - 1), n_actions) + 0 * theta
+    path = follow(update, rows, total * (1 - 1 / n_actions), n, theta)
+    return np.asarray(path[..., : max(order) + 1] - path[..., -1:])
+
+
 def histories(n_actions: int, seed: int) -> Iterator[tuple[str, list[list[float]]]]:
     """Yield random values and rotations in which the last action is never the best one."""
     rng = np.random.default_rng(seed)
@@ -140,44 +242,36 @@ def mce_pays_for_changes(compare: Recorder, update: str = "mce", times: float = 
 # CE and SCE forget
 
 
+Constant = Callable[[int, float], float]
+"""A function of the number of actions and the weight."""
+
+
 @check(
     "more:range",
     wrong={
         "MCE in its place": {"update": "mce"},
         "half of the factor": {"share": 0.5},
-        "the lower bound without its constant": {"constant": False},
+        "the constant without 2w": {"constant": lambda k, w: range_constant(k, w) - 2 * w},
+        "the lower bound without its constant": {"lower_constant": lambda k, w: 0.0},
     },
 )
 def sums_of_largest_parameters_grow_slowly(
-    compare: Recorder, update: str = "", share: float = 1.0, constant: bool = True
+    compare: Recorder,
+    update: str = "",
+    share: float = 1.0,
+    constant: Constant = range_constant,
+    lower_constant: Constant = pair_constant,
 ) -> None:
     """A step adds at most min(w, C e^-h) to a sum of largest parameters; ranges are logarithmic.
 
     If neighbouring pairs take turns, the range is at least the lower bound.
     """
-    rng = np.random.default_rng(0)
-    for draw in range(1000):
-        n_actions, weight = int(rng.integers(2, 8)), float(10 ** rng.uniform(-2, 1.5))
-        theta = rng.normal(size=n_actions) * 10 ** rng.uniform(-1, 1.5)
-        if draw % 4 == 0:
-            theta[1] = theta[0]
-        support = rng.random(n_actions) < rng.uniform(0.2, 1)
-        best = int(rng.integers(n_actions))
-        support[best] = True
-        pi = np.where(support, np.exp(theta - theta[support].max()), 0.0)
-        new = theta + weight * rng.random() * (np.eye(n_actions)[best] - pi / pi.sum())
+    for draw, (theta, new, weight) in enumerate(cross_entropy_steps(0, masked=True)):
         gap = -np.diff(-np.sort(-theta))
-        rise = (sums(new) - sums(theta))[:-1]
-        room = float((step_bound(n_actions, weight, gap) - rise).min())
-        compare.at_least(
-            "room in the step",
-            room,
-            -ROUNDING * (1 + np.ptp(theta)),
-            limit="0, up to rounding",
-            at={"draw": draw},
-        )
+        _compare_rise(compare, theta, new, step_bound(len(theta), weight, gap), draw)
+    use = 0.0
     for n_actions, weight, n in product((3, 5), (0.3, 3.0), (100, 1000)):
-        bound = share * range_bound(n, n_actions, range_constant(n_actions, weight))
+        bound = range_bound(n, share * (n_actions - 1), constant(n_actions, weight))
         runs = {"pairs in turn": pair_range(n_actions, n, weight)}
         for name in (update,) if update else ("ce", "sce"):
             for history, rows in histories(n_actions, 1):
@@ -185,12 +279,15 @@ def sums_of_largest_parameters_grow_slowly(
                 runs[f"{name}, {history}"] = follow(name, values, weight, n)
         for name, path in runs.items():
             at = {"actions": n_actions, "weight": weight, "n": n, "history": name}
-            compare.at_most("range", float(np.ptp(path, axis=1).max()), bound, at=at)
+            largest = float(np.ptp(path, axis=1).max())
+            use = max(use, largest / bound)
+            compare.at_most("range", largest, bound, at=at)
+    compare_use(compare, "range", use, 0.65)
     for n_actions, weight in product((2, 3, 4, 6), (0.1, 1.0, 10.0)):
         path = np.ptp(pair_range(n_actions, 6000, weight), axis=1)
-        less = pair_constant(n_actions, weight) if constant else 0.0
         for n in (60, 600, 6000):
-            bound = pair_floor(n // (n_actions - 1), n_actions, less)
+            less = lower_constant(n_actions, weight)
+            bound = range_floor(n // (n_actions - 1), n_actions - 1, less)
             at = {"actions": n_actions, "weight": weight, "n": n, "history": "pairs in turn"}
             compare.at_least("range", float(path[n]), bound, limit="the lower bound", at=at)
     slopes = []
@@ -205,7 +302,148 @@ def sums_of_largest_parameters_grow_slowly(
             limit="98 % of the factor",
             at=at,
         )
-    compare.report(**{"slope": f"{slopes[0]:.3f}", "slope of four": f"{slopes[1]:.3f}"})
+    compare.report(
+        use=f"{100 * use:.0f} %",
+        **{"slope": f"{slopes[0]:.3f}", "slope of four": f"{slopes[1]:.3f}"},
+    )
+
+
+def cross_entropy_steps(seed: int, masked: bool) -> Iterator[tuple[Floats, Floats, float]]:
+    """Yield random parameters, those after a step of cross-entropy, and the largest weight.
+
+    If `masked` is true, the softmax is that over a random set of actions.
+    """
+    rng = np.random.default_rng(seed)
+    for draw in range(1000):
+        n_actions, weight = int(rng.integers(2, 8)), float(10 ** rng.uniform(-2, 1.5))
+        theta = rng.normal(size=n_actions) * 10 ** rng.uniform(-1, 1.5)
+        if draw % 4 == 0:
+            theta[1] = theta[0]
+        support = rng.random(n_actions) < (rng.uniform(0.2, 1) if masked else 1.0)
+        best = int(rng.integers(n_actions))
+        support[best] = True
+        pi = np.where(support, np.exp(theta - theta[support].max()), 0.0)
+        step = np.eye(n_actions)[best] - pi / pi.sum()
+        yield theta, theta + weight * rng.random() * step, weight
+
+
+def _compare_rise(compare: Recorder, theta: Floats, new: Floats, bound: Floats, draw: int) -> None:
+    """Compare what a step adds to the sums of largest parameters with a bound."""
+    room = float((bound - (sums(new) - sums(theta))[:-1]).min())
+    compare.at_least(
+        "room in the step",
+        room,
+        -ROUNDING * (1 + np.ptp(theta)),
+        limit="0, up to rounding",
+        at={"draw": draw},
+    )
+
+
+@check(
+    "more:ce-range",
+    wrong={
+        "SCE in its place": {"masked": True},
+        "the factor of one action less": {"factor": lambda k: harmonic(k - 2)},
+        "K - 1 in place of the harmonic number": {"factor": lambda k: k - 1.0},
+        "the constant without 2w": {"constant": lambda k, w: ce_constant(k, w) - 2 * w},
+        "the lower bound without its constant": {"lower_constant": lambda k, w: 0.0},
+    },
+)
+def ce_has_the_harmonic_range(
+    compare: Recorder,
+    masked: bool = False,
+    factor: Callable[[int], float] = lambda k: harmonic(k - 1),
+    constant: Constant = ce_constant,
+    lower_constant: Constant = floor_constant,
+) -> None:
+    """CE's range is between the two bounds, and grows by its factor of log n in the cascade.
+
+    A step adds at most min(w, C e^-D) to a sum of m largest parameters, with the distance D of the
+    next one from the largest.
+    """
+    for draw, (theta, new, weight) in enumerate(cross_entropy_steps(1, masked=masked)):
+        ordered = -np.sort(-theta)
+        bound = ce_step_bound(len(theta), weight, ordered[0] - ordered[1:])
+        _compare_rise(compare, theta, new, bound, draw)
+    use, at = 0.0, dict[str, Any]()
+    for n_actions, weight, n in product((2, 3, 5), (0.1, 1.0), (100, 1000)):
+        bound = range_bound(n, factor(n_actions), constant(n_actions, weight))
+        for history, rows in histories(n_actions, 1):
+            path = follow("ce", np.resize(rows, (n, n_actions)), weight, n)
+            at = {"actions": n_actions, "weight": weight, "n": n, "history": history}
+            compare.at_most("range", float(np.ptp(path, axis=1).max()), bound, at=at)
+    slopes = {}
+    for n_actions, weight in product((3, 4, 5), (0.03, 0.3, 1.0)):
+        spreads: list[float] = []
+        for rounds in (300, 3000):
+            spread, n = float(np.ptp(cascade(n_actions, rounds, weight))), rounds * (n_actions - 1)
+            bound = range_bound(n, factor(n_actions), constant(n_actions, weight))
+            least = range_floor(rounds, factor(n_actions), lower_constant(n_actions, weight))
+            at = {"actions": n_actions, "weight": weight, "n": n, "history": "cascade"}
+            compare.at_most("range", spread, bound, at=at)
+            compare.at_least("range", spread, least, limit="the lower bound", at=at)
+            use = max(use, spread / bound)
+            spreads.append(spread)
+        if weight == 1.0:
+            slope = (spreads[1] - spreads[0]) / math.log(10)
+            slopes[n_actions] = slope
+            compare.equal(
+                "growth of the range per log n over the factor",
+                slope / factor(n_actions),
+                1.0,
+                tolerance=0.08,
+                at={"actions": n_actions, "weight": weight},
+            )
+    compare_use(compare, "range", use, 0.63)
+    compare.report(
+        use=f"{100 * use:.0f} %",
+        **{"slope": f"{slopes[3]:.2f}", "slope of four": f"{slopes[4]:.2f}"},
+    )
+
+
+@check(
+    "more:sce-range",
+    wrong={
+        "CE in its place": {"update": "ce"},
+        "the harmonic number in place of K - 1": {"factor": lambda k: harmonic(k - 1)},
+    },
+)
+def sce_attains_the_largest_range(
+    compare: Recorder, update: str = "sce", factor: Callable[[int], float] = lambda k: k - 1.0
+) -> None:
+    """At given values each step of SCE is that of a pair, and afterwards it returns slowly.
+
+    The second best value is within the probability of the lowered action in its pair of the best.
+    """
+    chosen = as_update(update)
+    for n_actions, weight in product((3, 4, 5), (0.3, 1.0)):
+        path, rounds = pair_range(n_actions, 6000, weight), 6000 // (n_actions - 1)
+        for t in (*range(0, 60), *range(5900, 5960)):
+            m = t % (n_actions - 1)
+            new = chosen.step(path[t], pair_values(path[t], m), weight)
+            error = float(np.abs(new - path[t + 1]).max())
+            at: dict[str, Any] = {"actions": n_actions, "weight": weight, "t": t}
+            compare.at_most(
+                "distance from the step of a pair", error, ROUNDING, limit="rounding", at=at
+            )
+        theta, at = path[-1], {"actions": n_actions, "weight": weight, "n": 6000}
+        growth = float(np.ptp(theta) - np.ptp(path[600])) / math.log(10)
+        compare.equal(
+            "growth of the range per log n over the factor",
+            growth / factor(n_actions),
+            1.0,
+            tolerance=0.06,
+            at=at,
+        )
+        least = range_floor(rounds, n_actions - 1, pair_constant(n_actions, weight))
+        steps = steps_back(chosen, theta, weight)
+        bound = return_floor(n_actions, weight, least)
+        compare.at_least("n'", float(steps), bound, at=at)
+        spread = float(np.ptp(theta))
+        bound = return_floor(n_actions, weight, spread)
+        compare.at_least("n'", float(steps), bound, limit="that from the range of the run", at=at)
+    ce = float(np.ptp(cascade(5, 1500)))
+    compare.report(**{"range": float(np.ptp(pair_range(5, 6000)[-1])), "range of CE": ce})
 
 
 def all_histories() -> Iterator[tuple[dict[str, Any], list[list[float]], int, float]]:
@@ -225,52 +463,96 @@ def all_histories() -> Iterator[tuple[dict[str, Any], list[list[float]], int, fl
     wrong={
         "MCE in its place": {"update": "mce"},
         "bound without the range": {"range_term": False},
+        "half of the bound": {"times": 0.5},
+        "a factor of 1 in place of the harmonic number": {"factor": lambda k: 1.0},
     },
 )
-def ce_forgets(compare: Recorder, update: str = "ce", range_term: bool = True) -> None:
-    """CE's count is at most the bound, after every history."""
-    counts = []
+def ce_forgets(
+    compare: Recorder,
+    update: str = "ce",
+    range_term: bool = True,
+    times: float = 1.0,
+    factor: Callable[[int], float] = lambda k: harmonic(k - 1),
+) -> None:
+    """CE's count is at most the bound, after every history, and at least the lower bound.
+
+    From a given range the bound is nearly attained if there are many actions, of which one is below
+    all others, which are equal.
+    """
+    counts, use = [], 0.0
     for at, history, n, weight in all_histories():
-        spread = range_bound(n, at["actions"], range_constant(at["actions"], weight))
+        n_actions = at["actions"]
+        spread = range_bound(n, factor(n_actions), ce_constant(n_actions, weight))
         counts.append(count(update, history, n, weight))
-        bound = return_bound(at["actions"], weight, spread if range_term else 0.0)
+        bound = times * return_bound(n_actions, weight, spread if range_term else 0.0)
         compare.at_most("n'", float(counts[-1]), float(bound), at=at)
+    for n_actions, weight in product((3, 50), (0.1, 0.5)):
+        theta = np.array([0.0] * (n_actions - 1) + [-20.0])
+        steps = steps_back(as_update(update), theta, weight)
+        bound = times * return_bound(n_actions, weight, 20.0)
+        at = {"actions": n_actions, "weight": weight, "range": 20.0}
+        compare.at_most("n' from a given range", float(steps), float(bound), at=at)
+        least = return_floor(n_actions, weight, 20.0)
+        compare.at_least("n' from a given range", float(steps), least, at=at)
+        use = max(use, steps / bound)
+    compare_use(compare, "n' from a given range", use, 0.98)
+    use = 0.0
+    for n_actions, weight in product((3, 4), (0.1, 1.0)):
+        theta = cascade(n_actions, 3000, weight)
+        steps = steps_back(as_update(update), theta, weight)
+        n = 3000 * (n_actions - 1)
+        spread = range_bound(n, factor(n_actions), ce_constant(n_actions, weight))
+        bound = times * return_bound(n_actions, weight, spread)
+        floor = range_floor(3000, factor(n_actions), floor_constant(n_actions, weight))
+        at = {"actions": n_actions, "weight": weight, "n": n, "history": "cascade"}
+        compare.at_most("n'", float(steps), float(bound), at=at)
+        least = return_floor(n_actions, weight, floor)
+        compare.at_least("n'", float(steps), least, limit="the lower bound", at=at)
+        use = max(use, steps / bound)
+    compare_use(compare, "n' after a cascade", use, 0.21)
     steps, _ = exact_count("ce", TWO, 200, bits=600)
     compare.equal("count in balls", count(update, TWO, 200), steps, limit="4", at={"n": 200})
-    compare.report(most=max(counts))
+    compare.report(most=max(counts), use=f"{100 * use:.0f} %")
 
 
 @check(
     "more:sce-forgets",
     wrong={
         "MCE in its place": {"update": "mce"},
-        "bound without the term of the gap": {"gap_term": False},
+        "bound without the term of the gap": {"factor": lambda k, w: 0},
+        "half of the term of the gap": {"factor": lambda k, w: stages(k, w) / 2},
     },
 )
-def sce_forgets(compare: Recorder, update: str = "sce", gap_term: bool = True) -> None:
+def sce_forgets(
+    compare: Recorder, update: str = "sce", factor: Callable[[int, float], float] = stages
+) -> None:
     """SCE's count is at most the bound, after every history, with several gaps and ranges.
 
     In the end all other actions but one are nearly as good as the last one.
     """
-    counts = []
+    counts, use = [], {3: 0.0, 6: 0.0}
     for at, history, n, weight in all_histories():
         n_actions = at["actions"]
-        spread = range_bound(n, n_actions, range_constant(n_actions, weight))
-        odds = n_actions * math.exp(spread)
-        bound = escape_bound(odds, n_actions, weight, 1.0, 1.0)
+        spread = range_bound(n, n_actions - 1, range_constant(n_actions, weight))
+        odds = (n_actions - 1) * math.exp(spread)
+        bound = escape_bound(odds, factor(n_actions, weight), weight, 1.0, 1.0)
         counts.append(count(update, history, n, weight))
         compare.at_most("n'", float(counts[-1]), float(bound), at=at)
         for gap, size in ((0.3, 1.0), (0.1, 5.0), (0.003 / weight, 1.0)) if n == 100 else ():
             final = [1 - gap] * (n_actions - 2) + [1 - size, 1.0]
-            bound = escape_bound(odds, n_actions if gap_term else 2, weight, gap, size)
+            bound = escape_bound(odds, factor(n_actions, weight), weight, gap, size)
             steps = count(update, history, n, weight, final)
             here = {**at, "gap": gap, "range": size}
             compare.at_most("n'", float(steps), float(bound), at=here)
+            use[n_actions] = max(use[n_actions], steps / bound)
+    for n_actions, stated in ((3, 0.24), (6, 0.11)):
+        quantity = f"n' with {n_actions} actions and a small gap"
+        compare_use(compare, quantity, use[n_actions], stated)
     steps, lag = exact_count("sce", TWO, 200)
     compare.equal("count in balls", count(update, TWO, 200), steps, limit="5", at={"n": 200})
     ours, theirs = deficit(update, TWO, 200), float(lag)
     compare.equal("deficit", ours, theirs, tolerance=1e-9, limit="that in balls", at={"n": 200})
-    compare.report(most=max(counts))
+    compare.report(most=max(counts), use=f"{100 * max(use.values()):.0f} %")
 
 
 # The sign condition
@@ -312,6 +594,84 @@ def safe_updates_that_escape_remember(
             bound = times * adversary_bound(n, n_actions, least, most)
             compare.at_least("n'", float(steps), bound, at=at)
     compare.report(**{"count of MCE": adversary("mce", 400, 3, 0.1)[0]})
+
+
+GAPS = (1e-1, 1e-2, 1e-4)
+
+
+@check(
+    "more:impossible-gap",
+    wrong={
+        "CE in their place": {"update": as_update("ce")},
+        "a share of n in spite of the gap": {"bound": lambda *given: adversary_bound(*given[:4])},
+        "SCE at the pace of MCE": {"pace": lambda w, gap: w / 2},
+    },
+)
+def safe_updates_remember_gaps(
+    compare: Recorder,
+    update: Update | None = None,
+    bound: Callable[..., float] = gap_bound,
+    pace: Callable[[float, float], float] = gap_pace,
+) -> None:
+    """With a gap the count is at least the bound, and SCE satisfies the three conditions.
+
+    The pace of SCE is nearly attained with many actions below average.
+    """
+    compared, settings = {**SAFE, "SCE": as_update("sce")}, 0
+    for n_actions, weight, n, gap in product((3, 5), (0.1, 0.5), (40, 400), GAPS):
+        for label, safe in compared.items():
+            most = n_actions / (n_actions - 1) * weight if label == "MCE" else 2 * weight
+            least = {"MCE": most / 2, "SCE": pace(weight, gap)}.get(label, weight / 2)
+            steps, rise, move = adversary(update or safe, n, n_actions, weight, gap)
+            at = {"actions": n_actions, "weight": weight, "n": n, "gap": gap, "update": label}
+            settings += 1
+            compare.at_least("rise over the rest", rise / least, 1 - 1e-9, limit="κ", at=at)
+            compare.at_most("change of a difference", move / most, 1 + 1e-9, limit="L", at=at)
+            compare.at_least("n'", float(steps), bound(n, n_actions, least, most, gap), at=at)
+    use, draw = 0.0, 0
+    for draw, (pi, q, weight, gap) in enumerate(states_with_a_gap()):
+        best, moved = int(q.argmax()), as_update("sce").step(np.log(pi), q, weight) - np.log(pi)
+        advantage, least, at = q - pi @ q, pace(weight, gap), {"draw": draw}
+        above = moved[np.flatnonzero(advantage > ROUNDING)]
+        compare.at_least("rise above average", float(above.min()), -ROUNDING, limit="0", at=at)
+        below = moved[np.flatnonzero(advantage < -ROUNDING)]
+        compare.at_most("rise below average", float(below.max()), ROUNDING, limit="0", at=at)
+        most = float(np.ptp(moved)) / (2 * weight)
+        compare.at_most("change of a difference", most, 1 + 1e-9, limit="L", at=at)
+        rise = float(moved[best] - below.max())
+        compare.at_least("rise over the rest", rise / least, 1 - 1e-9, limit="κ", at=at)
+        use = max(use, least / rise)
+    compare_use(compare, "pace of SCE", use, 0.98)
+    counts = {
+        label: [adversary(safe, n, 3, 0.1, 1e-2)[0] for n in (400, 1600)]
+        for label, safe in compared.items()
+    }
+    compare.report(
+        settings=settings,
+        states=draw + 1,
+        **{f"counts of {k}": " and ".join(map(str, v)) for k, v in counts.items()},
+    )
+
+
+def states_with_a_gap() -> Iterator[tuple[Floats, Floats, float, float]]:
+    """Yield policies, values in [0, 1], weights and gaps, with the best action at most at one half.
+
+    In the last states one action has a value of 1 minus the gap and nearly all the mass, and the
+    best action is as frequent as the bound on SCE's odds allows, beside many of value 0.
+    """
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        n_actions, gap = int(rng.integers(3, 8)), float(10 ** rng.uniform(-3, -0.3))
+        q = np.minimum(rng.random(n_actions), 1 - gap)
+        q[0], pi = 1.0, rng.dirichlet(np.full(n_actions, 0.3)) + 1e-6
+        pi[0] = min(pi[0], pi[1:].sum())
+        yield pi / pi.sum(), q, float(10 ** rng.uniform(-2, 1)), gap
+    for gap in (0.4, 0.1, 0.01):
+        rare = 1e-6
+        q = np.array([1.0, 1.0 - gap, *[0.0] * 50])
+        odds = (1 / gap - 1) * (1 - 1e-6)
+        pi = np.array([rare * odds, 1.0, *[rare / 50] * 50])
+        yield pi / pi.sum(), q, 1.0, gap
 
 
 def transfer_states() -> Iterator[tuple[Floats, Floats, float]]:
@@ -360,6 +720,7 @@ def a_monotone_update_forgets(
             off = max(abs(float(x - arb(y))) for x, y in zip(steps, moved.tolist(), strict=True))
         size = 1 + weight + float(np.abs(theta).max())
         compare.at_most("error of the step", off / size, 1e-12, limit="rounding", at=at)
+    _compare_transfer_at_its_limits(compare, chosen)
     theta, q = np.log([1 / 8, 5 / 8, 1 / 4]), np.array([1.0, 0.9, 0.0])
     moved = chosen.step(theta, q, 1.0) - theta
     compare.true("lowers an action above average more than one below", moved[1] < moved[2])
@@ -372,8 +733,6 @@ def a_monotone_update_forgets(
         fall, size = float(np.diff(path.v, axis=0).min()), float(np.ptp(path.v))
         room = -ROUNDING * (1 + size)
         compare.at_least("change of a value", fall, room, limit="0, up to rounding", at=at)
-        lost = float(np.log(softmax(path.theta[-1]) / softmax(path.theta[0])).min())
-        compare.at_least("log of probability over the first one", lost, -150.0, limit="-W", at=at)
     compare.report(balls=balls, **figures)
 
 
@@ -395,6 +754,37 @@ def _compare_transfer(
     growth = float((np.expm1(-moved) - pi * math.expm1(weight)).max())
     room *= math.exp(weight)
     compare.at_most("π times the growth of 1/π, minus π (e^w - 1)", growth, room, limit="0", at=at)
+
+
+def _compare_transfer_at_its_limits(compare: Recorder, update: Update) -> None:
+    """Compare the transfer with its bounds where they are attained or nearly attained.
+
+    At one half with all others equal the greedy parameter rises by κ. With small weights the odds
+    against an action that is never greedy grow as the bound does. A step of large weight lowers an
+    action with nearly all the mass by nearly the weight, if the greedy one has the rest.
+    """
+    use = {"odds": 0.0, "fall": 0.0}
+    for n_actions, weight in product((3, 6), (0.02, 1.0)):
+        at: dict[str, Any] = {"actions": n_actions, "weight": weight}
+        theta = np.array([math.log(n_actions - 1)] + [0.0] * (n_actions - 1))
+        rise = float((update.step(theta, np.eye(n_actions)[0], weight) - theta)[0])
+        least = transfer_rise(n_actions, weight) * (1 - 1e-9)
+        compare.at_least("rise of the greedy action at one half", rise, least, limit="κ", at=at)
+        use["rise"] = least / rise
+        path = follow(update, np.eye(n_actions)[0], weight, 3000)
+        odds = float(np.exp(path[-1] - path[-1, -1]).sum() - 1)
+        most = transfer_odds(3000, n_actions, weight)
+        compare.at_most("odds against an action", odds, most, at=at)
+        use["odds"] = max(use["odds"], odds / most)
+    for weight in (5.0, 30.0):
+        theta = np.array([-weight, 0.0])
+        new = update.step(theta, [1.0, 0.0], weight)
+        fall = -float(np.log(softmax(new) / softmax(theta))[1])
+        compare.at_most("fall of the logarithm", fall, weight, limit="w", at={"weight": weight})
+        use["fall"] = max(use["fall"], fall / weight)
+    compare_use(compare, "κ", use["rise"], 1.0)
+    compare_use(compare, "odds against an action", use["odds"], 0.99)
+    compare_use(compare, "fall of the logarithm", use["fall"], 0.98)
 
 
 def _transfer_in_balls(
@@ -419,7 +809,8 @@ def _compare_transfer_counts(
 
     def bound(n: int, n_actions: int, weight: float) -> float:
         rise = transfer_rise(n_actions, weight)
-        return float(transfer_bound(n, n_actions, weight, rise) if logarithm else 1 + 1 / rise)
+        odds = transfer_odds(n, n_actions, weight)
+        return float(transfer_bound(odds, rise) if logarithm else 1 + 1 / rise)
 
     figures: dict[str, int | str] = {}
     for n_actions, weight, n in ((3, 0.1, 4000), (3, 1.0, 400), (5, 1.0, 400)):
@@ -566,8 +957,8 @@ def sce_converges(
     """SCE converges on every process, keeps its floors and has the rate of CE.
 
     On the schedule on which CE cycles, SCE does not decrease the value and comes near the optimum.
-    The rate needs values that tend to the optimal ones: if the second state of `tied_limit_mdp` has
-    no weight, the values of the first state tie, and its policy stays uniform.
+    The rate needs values that tend to the optimal ones: if the second state of `late_reward_mdp`
+    has no weight, the optimal action of the first state never becomes the greedy one.
     """
     for (name, mdp), ties in product(instances().items(), ("first", "random")):
         chosen = f"{update} ties={ties}"
@@ -612,9 +1003,9 @@ def sce_converges(
         scaled = float(softmax(theta)[1:].sum() * weight * n)
         at = {"actions": n_actions, "weight": weight}
         compare.equal("(1 - π) W", scaled, limit, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
-    path = run(tied_limit_mdp(), update, 5_000, 1.0, [1.0, successor_weight, 0.0])
+    path = run(late_reward_mdp(), update, 5_000, 1.0, [1.0, successor_weight, 0.0])
     scaled = float(path.policies[-1, 0, 1] * path.weights[:, 0].sum())
-    at = {"MDP": "tied_limit_mdp()", "weight of the second state": successor_weight}
+    at = {"MDP": "late_reward_mdp()", "weight of the second state": successor_weight}
     compare.equal("(1 - π) W", scaled, 0.5, tolerance=0.01, limit="(|A| - 1)/|A|", at=at)
     compare.report(updates=updates, shortfall=shortfall)
 
@@ -622,30 +1013,26 @@ def sce_converges(
 @check(
     "more:sce-escape",
     wrong={
-        "without the term of the gap": {"gap_term": False},
+        "without the term of the gap": {"factor": lambda k, w: 0},
+        "half of the term of the gap": {"factor": lambda k, w: stages(k, w) / 2},
         "the balanced variant in its place": {"update": Variant(kind="balanced")},
+        "CE in its place": {"update": "ce"},
     },
 )
 def sce_leaves_corners(
-    compare: Recorder, update: str | Update = "sce", gap_term: bool = True
+    compare: Recorder,
+    update: str | Update = "sce",
+    factor: Callable[[int, float], float] = stages,
 ) -> None:
-    """SCE reaches one half within the bound, from corners with one other action and with more."""
-    rng = np.random.default_rng(4)
-    cases = [
-        (well_policy(depth), np.array([1.0, second, 0.0]), weight)
-        for depth, second, weight in product((1e-2, 1e-4, 1e-8), (0.5, 0.9, 0.99), (0.3, 1.0, 4.0))
-    ]
-    for _ in range(80):
-        n_actions = int(rng.integers(2, 8))
-        pi = rng.dirichlet(np.full(n_actions, 0.1)) + 1e-6
-        cases.append((pi / pi.sum(), rng.random(n_actions), float(10 ** rng.uniform(-1, 1))))
-    for pi, q, weight in cases:
+    """SCE reaches one half within the bound, from corners with one other action and with more.
+
+    From slow corners of three actions it needs at least the lower bound.
+    """
+    for pi, q, weight in corners():
         best = int(q.argmax())
         odds = (1 - pi[best]) / pi[best]
-        if odds < 1:
-            continue
         gap, spread = float(q[best] - np.sort(q)[-2]), float(np.ptp(q))
-        bound = escape_bound(odds, len(q) if gap_term else 2, weight, gap, spread)
+        bound = escape_bound(odds, factor(len(q), weight), weight, gap, spread)
         steps = float(escape_steps(update, pi, q, weight, cap=5000))
         at = {"π": round(float(pi[best]), 8), "actions": len(q), "weight": weight, "gap": gap}
         compare.at_most("steps", steps, float(bound), at=at)
@@ -657,9 +1044,40 @@ def sce_leaves_corners(
             limit="the bound of CE",
             at=at,
         )
+    use = {3: 0.0, 6: 0.0}
+    for n_actions, gap, weight in product(use, (1e-2, 1e-3), (0.2, 2.0)):
+        pi, q = slow_corner(gap, n_actions)
+        at = {"gap": gap, "weight": weight, "actions": n_actions}
+        steps = float(escape_steps(update, pi, q, weight, cap=20_000))
+        least = escape_floor(weight, gap, 1.0)
+        compare.at_least("steps", steps, least, limit="the lower bound", at=at)
+        odds = (1 - pi[0]) / pi[0]
+        bound = escape_bound(odds, factor(n_actions, weight), weight, gap, 1.0)
+        compare.at_most("steps", steps, float(bound), at=at)
+        use[n_actions] = max(use[n_actions], steps / bound)
+    for n_actions, stated in ((3, 0.25), (6, 0.2)):
+        compare_use(compare, f"steps with {n_actions} actions", use[n_actions], stated)
     near = [1.0, 0.99, 0.0]
     counts = {u: int(escape_steps(u, well_policy(1e-8), near)) for u in ("sce", "ce", "mce")}
-    compare.report(**{f"steps of {u.upper()}": n for u, n in counts.items()})
+    compare.report(
+        **{f"steps of {u.upper()}": n for u, n in counts.items()},
+        use=f"{100 * use[3]:.0f} %",
+        **{"use of more": f"{100 * use[6]:.0f} %"},
+    )
+
+
+def corners() -> Iterator[tuple[Floats, Floats, float]]:
+    """Yield policies whose odds against the best action are at least 1, values and weights."""
+    rng = np.random.default_rng(4)
+    for depth, second, weight in product((1e-2, 1e-4, 1e-8), (0.5, 0.9, 0.99), (0.3, 1.0, 4.0)):
+        yield well_policy(depth), np.array([1.0, second, 0.0]), weight
+    for _ in range(80):
+        n_actions = int(rng.integers(2, 8))
+        pi = rng.dirichlet(np.full(n_actions, 0.1)) + 1e-6
+        pi, q = pi / pi.sum(), rng.random(n_actions)
+        weight = float(10 ** rng.uniform(-1, 1))
+        if pi[q.argmax()] <= 0.5:
+            yield pi, q, weight
 
 
 @check(

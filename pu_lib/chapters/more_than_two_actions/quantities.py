@@ -1,4 +1,4 @@
-r"""More than two actions: unlearning after changes of the best action, and masked cross-entropy.
+r"""More than two actions: unlearning after changes of the best action, and sign-masked CE.
 
 The process has one state. In the first n steps some actions take turns as the best one. Then the
 last action becomes the best one, and the count n' is the number of steps until it has the uniform
@@ -11,7 +11,10 @@ Nothing that the actions gain over an action that is never greedy is lost again.
 **CE and SCE.** A step moves parameters from some actions of a set D to one of them, as softmax over
 D prescribes. Let :math:`S_m` be the sum of the m largest parameters. If the m-th largest parameter
 exceeds the next one by h, the step adds at most :math:`\min\{w, C e^{-h}\}` to :math:`S_m`, with
-:math:`C = w\max(|A|-1, e^w)`. Therefore all :math:`S_m` grow at most like a logarithm.
+:math:`C = w\max(|A|-1, e^w)`. Therefore all :math:`S_m` grow at most like a logarithm, and the
+range of the parameters at most like :math:`(|A|-1)\log n`. Under CE the set D has all actions. Then
+the largest parameter may take the place of the m-th one in the gap h, and the factor of the
+logarithm is :math:`H_{|A|-1} = 1 + \frac12 + \dots + \frac1{|A|-1}`. Both factors are sharp.
 
 **Variants.** With :math:`m = 1-\pi(a_q)` and N the actions below average, three relatives of SCE
 raise the greedy action by :math:`u` and lower :math:`b\in N` by :math:`y\,\pi(b)`:
@@ -50,6 +53,7 @@ from pu_lib.claims.formulas import ceil, exp, formula, log
 from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.exact import precision
 from pu_lib.interface import Update
+from pu_lib.mdp import FiniteMDP
 from pu_lib.parametrizations import below_average, softmax, unchecked_greedy_mask, unchecked_softmax
 from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach
@@ -62,26 +66,44 @@ __all__ = [
     "Variant",
     "adversary",
     "adversary_bound",
+    "cascade",
+    "ce_constant",
+    "ce_step_bound",
     "changes_bound",
     "count",
     "deficit",
     "escape_bound",
+    "escape_floor",
     "exact_count",
     "exact_mean_step",
+    "floor_constant",
+    "gap_bound",
+    "gap_pace",
+    "harmonic",
     "largest_change",
+    "late_reward_mdp",
+    "limit_leads",
     "mce_share",
     "pair_constant",
-    "pair_floor",
     "pair_range",
+    "pair_values",
     "range_bound",
     "range_constant",
+    "range_floor",
     "rate_run",
     "return_bound",
+    "return_floor",
     "rotation_share",
+    "rotation_spacing",
+    "slow_corner",
+    "stages",
     "step_bound",
+    "steps_back",
     "sums",
     "transfer_bound",
+    "transfer_odds",
     "transfer_rise",
+    "turn_share",
     "where_the_mean_step_ends",
 ]
 
@@ -117,21 +139,27 @@ def changes_bound(changes: Any, n_actions: Any) -> Any:
 
 
 @formula
-def range_bound(n: Any, n_actions: Any, constant: Any) -> Any:
-    """Return the upper bound on the range of the parameters after n steps of CE or SCE."""
-    return (n_actions - 1) * (log(n + 1) + constant)
+def range_bound(n: Any, factor: Any, constant: Any) -> Any:
+    """Return the upper bound on the range of the parameters after n steps."""
+    return factor * (log(n + 1) + constant)
 
 
 @formula
-def pair_floor(rounds: Any, n_actions: Any, constant: Any) -> Any:
-    """Return the lower bound on the range after rounds in which neighbouring pairs take turns."""
-    return (n_actions - 1) * (log(rounds + 1) - constant)
+def range_floor(rounds: Any, factor: Any, constant: Any) -> Any:
+    """Return the lower bound on the range after as many steps of each pair or in each phase."""
+    return factor * (log(rounds + 1) - constant)
 
 
 @formula
 def return_bound(n_actions: Any, w: Any, spread: Any) -> Any:
     """Return the upper bound on CE's count from parameters with a given range."""
-    return 1 + 2 / w * (log(n_actions) + spread)
+    return ceil(n_actions * spread / ((n_actions - 1) * w))
+
+
+@formula
+def return_floor(n_actions: Any, w: Any, spread: Any) -> Any:
+    """Return the lower bound on the count if the last action is the lowest by a given range."""
+    return (spread - log(n_actions - 1)) / (2 * w)
 
 
 @formula
@@ -145,13 +173,34 @@ def adversary_bound(n: Any, n_actions: Any, least: Any, most: Any) -> Any:
 
 
 @formula
-def escape_bound(odds: Any, n_actions: Any, w: Any, gap: Any, spread: Any) -> Any:
+def gap_bound(n: Any, n_actions: Any, least: Any, most: Any, gap: Any) -> Any:
+    """Return the lower bound on the count if the best value leads by the gap in each step."""
+    return (min(least * n / 2, log((1 - gap) / (2 * gap))) - log(n_actions - 1)) / most
+
+
+@formula
+def gap_pace(w: Any, gap: Any) -> Any:
+    """Return the least rise of SCE's greedy action over those below average, up to one half.
+
+    The values are between 0 and 1, and the best value leads by the gap.
+    """
+    return w * min(1 / 2, gap)
+
+
+@formula
+def escape_bound(odds: Any, stages: Any, w: Any, gap: Any, spread: Any) -> Any:
     """Return the upper bound on SCE's steps to probability one half under constant values.
 
     `odds` are the odds against the best action, `gap` is its distance from the second best action,
-    and `spread` is the range of the values.
+    and `spread` is the range of the values. The function `stages` has the other factor.
     """
-    return ceil(2 / w * log(odds)) + (n_actions - 2) * (1 + 2 * spread / (w * gap))
+    return ceil(2 / w * log(odds)) + stages * (1 + 2 * spread / (w * gap))
+
+
+@formula
+def escape_floor(w: Any, gap: Any, spread: Any) -> Any:
+    """Return the lower bound on SCE's steps to one half from the policy of `slow_corner`."""
+    return (spread / gap - 2) / (2 * (exp(w) - 1))
 
 
 @formula
@@ -161,15 +210,41 @@ def transfer_rise(n_actions: Any, w: Any) -> Any:
 
 
 @formula
-def transfer_bound(n: Any, n_actions: Any, w: Any, rise: Any) -> Any:
-    """Return the upper bound on the count of `SquareTransfer` after n steps."""
-    return ceil(log(n_actions - 1 + n * (exp(w) - 1)) / rise)
+def transfer_odds(n: Any, n_actions: Any, w: Any) -> Any:
+    """Return the upper bound on the odds against an action after n steps of `SquareTransfer`."""
+    return n_actions - 1 + n * (exp(w) - 1)
+
+
+@formula
+def transfer_bound(odds: Any, rise: Any) -> Any:
+    """Return the upper bound on the count of `SquareTransfer` from the odds against an action."""
+    return ceil(log(odds) / rise)
+
+
+def harmonic(m: int) -> float:
+    """Return 1 + 1/2 + ... + 1/m."""
+    return sum(1 / j for j in range(1, m + 1))
+
+
+def stages(n_actions: int, w: float) -> int:
+    """Return the factor of the gap's term in `escape_bound`: at most 2 for weights up to 2."""
+    return min(n_actions - 2, 2) if w <= 2 else n_actions - 2
 
 
 def range_constant(n_actions: int, w: float) -> float:
     r"""Return :math:`B = \max\{0, 2w + \log(4C/(|A|-1))\}` of the bound on the range."""
     largest = w * max(n_actions - 1, math.exp(w))
     return max(0.0, 2 * w + math.log(4 * largest / (n_actions - 1)))
+
+
+def ce_constant(n_actions: int, w: float) -> float:
+    r"""Return :math:`\max\{0, 2w + \log(4w(|A|-1)(1+e^w))\}`, the constant of CE's range."""
+    return max(0.0, 2 * w + math.log(4 * w * (n_actions - 1) * (1 + math.exp(w))))
+
+
+def floor_constant(n_actions: int, w: float) -> float:
+    r"""Return :math:`\max\{2w, 2w(|A|-1) + \log(|A|/w)\}`, for the lower bound on CE's range."""
+    return max(2 * w, 2 * w * (n_actions - 1) + math.log(n_actions / w))
 
 
 def pair_constant(n_actions: int, w: float) -> float:
@@ -181,6 +256,12 @@ def pair_constant(n_actions: int, w: float) -> float:
 def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
     """Return the bound min(w, C e^-h) on the rise of a sum of largest parameters in one step."""
     largest = w * max(n_actions - 1, math.exp(w))
+    return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
+
+
+def ce_step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
+    """Return the bound for CE, where the gap is that to the largest parameter."""
+    largest = w * (n_actions - 1) * (1 + math.exp(w))
     return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
 
 
@@ -226,13 +307,16 @@ def count(
     theta = (
         follow(chosen, _rows(history, n), weight, n)[-1] if n else chosen.initial(1, n_actions)[0]
     )
-    return _return(chosen, theta, weight, final)
+    return steps_back(chosen, theta, weight, final)
 
 
-def _return(
+def steps_back(
     update: Update, theta: Floats, weight: float, final: Sequence[float] | None = None
 ) -> int:
-    """Return the steps until the last action has the uniform probability."""
+    """Return the steps until the last action has the uniform probability, from given parameters.
+
+    `final` has the values; by default the last one is 1 and all others are 0.
+    """
     n_actions, done, chunk = len(theta), 0, 16
     last = np.eye(n_actions)[-1] if final is None else np.array(final)
     while done <= MAX_STEPS:
@@ -292,18 +376,47 @@ def mce_share(weight: float, n_actions: int) -> float:
 
 
 def rotation_share(weight: float, n_actions: int, rotating: int) -> float:
-    r"""Return n'/n on MCE's orbit on which m actions take turns as the best one.
-
-    It is :math:`(1-p)/m` with :math:`1/p = \sum_{j<m}e^{js}` and :math:`ms = cw(1-p)`: before each
-    step the parameters of the m actions are s apart, and the greedy one is the lowest.
-    """
+    """Return n'/n on MCE's orbit on which m actions take turns as the best one."""
     total = n_actions / (n_actions - 1) * weight
+    return rotation_spacing(total, rotating) / total
+
+
+def rotation_spacing(total: float, rotating: int) -> float:
+    r"""Return the distance s of neighbouring parameters on MCE's orbit with m actions in turn.
+
+    Before each step the parameters of the m actions are s apart, and the greedy one is the lowest.
+    With `total` for cw, :math:`ms = cw(1-p)` and :math:`1/p = \sum_{j<m}e^{js}`.
+    """
 
     def excess(s: float) -> float:
         greedy = 1.0 / np.exp(s * np.arange(rotating)).sum()
         return float(rotating * s - total * (1.0 - greedy))
 
-    return float(brentq(excess, 1e-9 * total, total / rotating, xtol=1e-16)) / total
+    return float(brentq(excess, 1e-9 * total, total / rotating, xtol=1e-16))
+
+
+def limit_leads(order: Sequence[int], total: float, leads: ArrayLike, n: int) -> Floats:
+    """Return the leads of the actions in turn under MCE without any other action, (n + 1, m).
+
+    `order` has the greedy actions of a period, and `total` is cw. With other actions MCE tends to
+    this map while they become rare.
+    """
+    path = [np.array(leads, dtype=np.float64)]
+    for g in islice(cycle(order), n):
+        new = path[-1].copy()
+        new[g] += total * (1.0 - softmax(new)[g])
+        path.append(new)
+    return np.array(path)
+
+
+def turn_share(order: Sequence[int], total: float, periods: int = 300) -> float:
+    """Return the limit of n'/n under MCE in a periodic order of greedy actions.
+
+    It is the mean growth of the largest lead in the second half of a run, divided by `total`.
+    """
+    half = periods * len(order)
+    top = limit_leads(order, total, np.zeros(max(order) + 1), 2 * half).max(axis=1)
+    return float(top[-1] - top[half]) / (half * total)
 
 
 # Sums of the largest parameters
@@ -330,32 +443,89 @@ def pair_range(n_actions: int, n: int, weight: float = 1.0) -> Floats:
     return np.array(path)
 
 
+def pair_values(theta: Floats, m: int) -> Floats:
+    """Return values at which SCE raises action m and lowers action m + 1, and no other action.
+
+    The two have the values 1 and 0. All others are halfway between 1 and the mean of the two.
+    """
+    mean = 1.0 / (1.0 + math.exp(theta[m + 1] - theta[m]))
+    q = np.full(len(theta), (1.0 + mean) / 2)
+    q[[m, m + 1]] = 1.0, 0.0
+    return q
+
+
+def cascade(n_actions: int, rounds: int, weight: float = 1.0) -> Floats:
+    """Return CE's parameters after |A| - 1 phases of equal length, in which its range is largest.
+
+    In the first phase the greedy action is the lowest of the first |A| - 1 actions, in the next one
+    the lowest of the first |A| - 2, and so on; in the last one it is the first action.
+    """
+    theta = [0.0] * n_actions
+    for m in range(n_actions - 1, 0, -1):
+        for _ in range(rounds):
+            greedy, top = theta.index(min(theta[:m])), max(theta)
+            mass = [math.exp(x - top) for x in theta]
+            share = weight / sum(mass)
+            theta = [x - share * y for x, y in zip(theta, mass, strict=True)]
+            theta[greedy] += weight
+    return np.array(theta)
+
+
+def slow_corner(gap: float, n_actions: int = 3) -> tuple[Floats, Floats]:
+    """Return a policy and values from which SCE needs at least `escape_floor` steps.
+
+    The second action has the value 1 - gap and nearly all the mass. The best action, with value 1,
+    is as rare as all others together, which have value 0.
+    """
+    others = n_actions - 2
+    pi = np.array([gap, 1.0, *[gap / others] * others])
+    return pi / pi.sum(), np.array([1.0, 1.0 - gap, *[0.0] * others])
+
+
+def late_reward_mdp() -> FiniteMDP:
+    """Return an MDP whose optimal action is not greedy if the second state has no weight.
+
+    At the first state one action leads to the second state with reward 0, and the other one ends
+    the episode with reward 6. At the second state both actions end the episode, with rewards 10 and
+    0. The discount is 9/10. The first action has the value 9 in the optimum, and 4.5 while the
+    policy of the second state is uniform.
+    """
+    transitions = np.zeros((3, 2, 3))
+    transitions[0, 0, 1] = transitions[0, 1, 2] = 1.0
+    transitions[1:, :, 2] = 1.0
+    rewards = [[0.0, 6.0], [10.0, 0.0], [0.0, 0.0]]
+    return FiniteMDP(transitions, rewards, [1.0, 0.0, 0.0], 0.9, np.array([False, False, True]))
+
+
 # The sign condition
 
 
 def adversary(
-    update: str | Update, n: int, n_actions: int = 3, weight: float = 1.0
+    update: str | Update, n: int, n_actions: int = 3, weight: float = 1.0, gap: float = 0.0
 ) -> tuple[int, float, float]:
     """Return the count after n steps against the update, and the extremes of its steps.
 
     Each step makes the less probable of the first two actions the best one, with value 1. The other
-    one has a value so near to 1 that its advantage is positive, and the rest has value 0. The
-    extremes are the smallest amount by which a step raised the greedy action over an action below
-    average, and the largest change of a difference of parameters.
+    one has a value so near to 1 that its advantage is positive, and the rest has value 0. With a
+    `gap` the other one has the value 1 - gap, and the steps end when the rest has less probability
+    than that. The extremes are the smallest amount by which a step raised the greedy action over an
+    action below average, and the largest change of a difference of parameters.
     """
     chosen = as_update(update)
     theta, least, most = chosen.initial(1, n_actions)[0], math.inf, 0.0
     for _ in range(n):
         pi = softmax(theta)
-        best = int(pi[1] < pi[0])
+        best, rest = int(pi[1] < pi[0]), pi[2:].sum()
+        if rest < gap:
+            break
         q = np.zeros(n_actions)
         q[best] = 1.0
-        q[1 - best] = 1.0 - 0.5 * pi[2:].sum() / (1.0 - pi[1 - best])
+        q[1 - best] = 1.0 - (gap or 0.5 * rest / (1.0 - pi[1 - best]))
         new = chosen.step(theta, q, weight)
         moved = new - theta
         least = min(least, float(moved[best] - moved[2:].max()))
         most, theta = max(most, float(np.ptp(moved))), new
-    return _return(chosen, theta, weight), least, most
+    return steps_back(chosen, theta, weight), least, most
 
 
 def largest_change(weight: float) -> float:
@@ -439,7 +609,7 @@ class Variant(MaskedCrossEntropy):
     """One of three relatives of SCE, see the module; `kind` is its name there."""
 
     name = "variant"
-    title = "variant of masked cross-entropy"
+    title = "variant of sign-masked cross-entropy"
     label = "variant"
     kind: Kind = "unbalanced"
 

@@ -267,7 +267,8 @@ def _convergence(update: Update) -> Entry:
         least = min(stall, *(case.stall_ratio(update, scale) for scale in PERTURBATIONS))
         if least > STALL_RATIO:
             share = "all" if least >= 0.995 else percent(least, 0)
-            reason = f"On {case.name} the gap keeps {share} of its size when $t$ doubles."
+            doubles = f"as $t$ doubles to {case.n_steps}"
+            reason = f"On {case.name} the gap keeps {share} of its size {doubles}."
             return Entry("no", least - STALL_RATIO, reason, compared={STALLS: least})
     remarks = tuple(
         ExceptionalCase(
@@ -281,9 +282,10 @@ def _convergence(update: Update) -> Entry:
     free = (stall for case, stall in stalls.items() if case not in stalled)
     rest = max(free, default=max(stalls.values()))
     small = f"below {percent(NEAR, 0)} of the first one"
-    reason = f"Every gap ends {small}."
+    ends = " or ".join(str(n) for n in sorted({case.n_steps for case in stalls}))
+    reason = f"Every gap ends {small}, after {ends} steps."
     if rest:
-        falls = f"falls to {percent(rest, 0)} of its size or less when $t$ doubles"
+        falls = f"falls to {percent(rest, 0)} of its size or less as $t$ doubles to {ends}"
         reason = f"Every gap that is not {small} {falls}."
     return Entry("yes", STALL_RATIO - rest, reason, remarks=remarks, compared={STALLS: rest})
 
