@@ -36,8 +36,20 @@ FOLDER = ROOT / "_build" / "note"
 PAGE = "what-forgetting-costs"
 NOTE = ROOT / "_build" / "note.pdf"
 
+STYLE = """
+html { --pst-font-size-base: 9.5pt !important; }
+#jb-print-toc { display: none; }
+.bd-article div.proof:not(.theorem, .lemma) { border: 0; break-inside: auto !important; }
+.bd-article div.proof:not(.theorem, .lemma) { padding: 0 !important; }
+.bd-article div.proof:not(.theorem, .lemma) > p:last-child::after { content: " \\25a1"; }
+.citation, .citation > p { display: block; margin: 0 0 0.5rem !important; padding: 0; }
+.citation > :is(.label, .backrefs) { display: none; } /* works are cited by author and year */
+"""
+"""What the article changes in the printed style of the book: proofs break across pages."""
+
 FENCE = re.compile(r"(:{3,})\{([\w:]+)\} ?(.*)")
 LABEL = re.compile(r"^:label: (\S+)$", re.MULTILINE)
+TITLE = re.compile(r"\{prf:\w+\} (.+)\n:label: (\S+)")
 COMMAND = re.compile(r"^\{(passage|statement|cell)\} (.+)$", re.MULTILINE)
 REFERENCE = re.compile(r"\{prf:ref\}`([^`<]*?)\s*<([^`>]+)>`")
 NUMBERED = re.compile(r"^(Theorem|Proposition|Lemma) (?=\d)")
@@ -157,20 +169,22 @@ def source() -> str:
     text = text.replace("{authors}", ", ".join(_people(_citation()))).replace(
         "{citation}", citation()
     )
-    inside = set(LABEL.findall(text))
+    text = re.sub(r"^:(class: ours|nonumber:)\n", "", text, flags=re.MULTILINE)
+    titles = {label: title for title, label in TITLE.findall(text)}
 
     def reference(match: re.Match[str]) -> str:
         title, label = NUMBERED.sub(r"the paper's \1 ", match[1]), match[2]
-        return f"{title} ({{prf:ref}}`{label}`)" if label in inside else f"{title} (in the book)"
+        if title == titles.get(label):
+            title = f"*{title}*"
+        return f"{title} ({{prf:ref}}`{label}`)" if label in titles else f"{title} (in the book)"
 
     def link(match: re.Match[str]) -> str:
         return match[1] or f"the book's chapter *{sources.titles[match[2]]}*"
 
-    text = re.sub(r"^:(class: ours|nonumber:)\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"(\{prf:\w+\} )(?=(Theorem|Proposition|Lemma) \d)", r"\1The paper's ", text)
     text = REFERENCE.sub(reference, text)
     text = re.sub(r"\[([^]]*)\]\(([\w-]+\.ipynb)\)", link, text)
-    text = re.sub(r"\{ref\}`([^`<]*?)\s*<[^`>]+>`", r"\1", text)
+    text = re.sub(r"\{ref\}`([^`<]*?)\s*<[^`>]+>`", r"\1 (in the book)", text)
     return re.sub(r" \(\{numref\}`(?!fig-note-)[^`]+`\)", "", text)
 
 
@@ -237,6 +251,7 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         page = browser.new_page(color_scheme="light")
         page.goto((FOLDER / "_build" / "html" / f"{PAGE}.html").as_uri(), timeout=120_000)
+        page.add_style_tag(content=STYLE)
         print_page(page, NOTE)
         browser.close()
     print(f"The article is printed to {NOTE} ({NOTE.stat().st_size / 1e6:.1f} MB).")
