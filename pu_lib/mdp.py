@@ -537,7 +537,7 @@ class FiniteMDP:
             raise ValueError(str(error)) from None
         except _UNREADABLE as error:
             # NumPy takes a file of another format for pickled objects and advises an unsafe option.
-            reason = "it is no archive of numbers" if "pickle" in str(error) else error
+            reason = "it is not an archive of numbers" if "pickle" in str(error) else error
             raise ValueError(f"{path}: not a NumPy archive that can be read ({reason}).") from None
         if "transitions" not in arrays:
             arrays["transitions"] = _pop_csr(path, arrays)

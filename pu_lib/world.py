@@ -100,7 +100,7 @@ def read_json(path: str | PathLike[str]) -> dict[str, Any] | None:
 
 def _refuse(constant: str) -> None:
     """Raise an error for NaN, Infinity and -Infinity, which Python reads but JSON does not have."""
-    raise ValueError(f"{constant} is no number in JSON")
+    raise ValueError(f"{constant} is not a number in JSON")
 
 
 def _array(name: str, value: Any) -> NDArray[Any]:

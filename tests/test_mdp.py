@@ -800,11 +800,11 @@ def test_frozen_lake_of_2500_states_is_read_with_little_memory():
 def test_file_of_another_format_is_rejected_without_advice_to_unpickle(tmp_path):
     path = tmp_path / "junk.npz"
     path.write_text("junk")
-    with pytest.raises(ValueError, match=r"can be read \(it is no archive of numbers\)"):
+    with pytest.raises(ValueError, match=r"can be read \(it is not an archive of numbers\)"):
         FiniteMDP.load(path)
     objects = np.array([None, "junk"], dtype=object)
     np.savez(path, transitions=objects, rewards=[[1.0]], initial=[1.0], discount=0.5)
-    with pytest.raises(ValueError, match=r"can be read \(it is no archive of numbers\)"):
+    with pytest.raises(ValueError, match=r"can be read \(it is not an archive of numbers\)"):
         FiniteMDP.load(path)
 
 

@@ -40,7 +40,7 @@ STYLE = """
 html { --pst-font-size-base: 9.5pt !important; }
 #jb-print-toc { display: none; }
 .bd-article div.proof:not(.theorem, .lemma) { border: 0; break-inside: auto !important; }
-.bd-article div.proof:not(.theorem, .lemma) { padding: 0 !important; }
+.bd-article div:is(.proof:not(.theorem, .lemma), #proof) { padding: 0 !important; }
 .bd-article div.proof:not(.theorem, .lemma) > p:last-child::after { content: " \\25a1"; }
 .citation, .citation > p { display: block; margin: 0 0 0.5rem !important; padding: 0; }
 .citation > :is(.label, .backrefs) { display: none; } /* works are cited by author and year */

@@ -268,7 +268,9 @@ class Database:
         if not read_only:
             self._make_directory()
         if (self.path.exists() or self.path.is_symlink()) and not self.path.is_file():
-            fault = "a link to no file" if self.path.is_symlink() else "no file"
+            fault = (
+                "a link that does not point to a file" if self.path.is_symlink() else "not a file"
+            )
             raise DatabaseError(
                 f"{self.path}: is {fault}; move it away, or name another directory."
             )

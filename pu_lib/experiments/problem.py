@@ -76,8 +76,8 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
         raise ValueError(f"baseline: expected one of {get_args(Baseline)}, got {baseline!r}.")
     if mdp.initial[mdp.terminal].any():
         raise ValueError(
-            "initial: trajectories of the experiments begin in no terminal state, got positive "
-            f"probability in {np.flatnonzero(mdp.initial * mdp.terminal).tolist()}."
+            "initial: trajectories of the experiments do not begin in terminal states, "
+            f"got positive probability in {np.flatnonzero(mdp.initial * mdp.terminal).tolist()}."
         )
     tables = lay_out(mdp)
     policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)

@@ -366,7 +366,7 @@ function render({ model, el }) {
       }, `${name} in ${states[place]} leads to ${text}.`), { class: "pu-live-wide" });
       const paid = field(`reward of ${name}`, `paid ${a}`, `${payAt(worldNow(), place * width + a)}`, (text) => {
         const reward = numberIn(text);
-        if (Number.isNaN(reward)) attempt(() => { throw new Error(`“${briefName(text)}” is no number. Write it like 0.5, 1e-7 or 1/3.`); });
+        if (Number.isNaN(reward)) attempt(() => { throw new Error(`“${briefName(text)}” is not a number. Write it like 0.5, 1e-7 or 1/3.`); });
         else pay(place * width + a, reward, `reward of ${name}`);
       });
       const called = field(`name of action ${a + 1}`, `action ${a}`, name, (text) => attempt(() => {

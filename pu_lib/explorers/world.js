@@ -113,7 +113,7 @@ export function fault(world) {
     const unknown = [...rows.join("")].find((kind) => !Object.hasOwn(KINDS, kind));
     if (unknown) return `The grid has a cell “${unknown}”; cells are ${Object.keys(KINDS).join(" ")}.`;
     if (!(slip >= 0 && slip <= 1)) return `The slip is ${slip}; it must be between 0 and 1.`;
-    if (pays.length !== rows.length * width || !pays.every(number)) return "A reward belongs to no cell of the grid, or is no number.";
+    if (pays.length !== rows.length * width || !pays.every(number)) return "A reward does not belong to a cell of the grid, or is not a number.";
     if (!/[.S]/.test(rows.join(""))) return "The grid has no open cell to start from. Make a cell empty.";
     return sizeFault(pays, discount);
   }
@@ -130,7 +130,7 @@ export function fault(world) {
   for (let s = 0; s < n; s += 1) {
     for (let a = 0; a < actions.length; a += 1) {
       const [pairs, where] = [moves[s]?.[a], `${briefName(actions[a])} in ${briefName(states[s])}`];
-      if (!number(pays[s]?.[a])) return `The reward of ${where} is no number.`;
+      if (!number(pays[s]?.[a])) return `The reward of ${where} is not a number.`;
       if (terminal[s]) continue;
       if (!pairs || !pairs.every(([next]) => isState(next))) return `${where} leads to a state that does not exist.`;
       if (pairs.some(([, chance]) => chance < 0)) return `A probability of ${where} is negative.`;

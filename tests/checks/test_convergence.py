@@ -1,4 +1,4 @@
-"""Theorem 1 and its lemmas: bounds, floors and runs against cases solved by hand."""
+"""Test the bounds, floors and runs of Theorem 1 and its lemmas against hand solutions."""
 
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from pu_lib.updates import UPDATES
 
 
 def worst(check: Check, **arguments: Any) -> dict[str, list[Comparison]]:
-    """Return the worst comparisons of a check by quantity, the worst first."""
+    """Return the worst comparisons of a check for each quantity, worst first."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     comparisons: dict[str, list[Comparison]] = {}
@@ -26,32 +26,32 @@ def worst(check: Check, **arguments: Any) -> dict[str, list[Comparison]]:
 
 
 def test_key_lemma_bound_matches_hand_solution() -> None:
-    # three actions: c = 3/2, so 1/(1/0.5 + 0.75 min(1, 0.4) 10) = 1/(2 + 3)
+    # c = 3/2 for three actions, so the bound is 1/(1/0.5 + 0.75 min(1, 0.4) 10) = 1/(2 + 3).
     assert cv.key_lemma_bound(0.5, 0.4, 3, 10.0) == pytest.approx(0.2)
     assert cv.key_lemma_bound(0.5, 7.0, 2, 3.0) == pytest.approx(1 / 5)
 
 
 def test_necessity_bound_is_nearly_reached_by_one_large_step() -> None:
     assert cv.necessity_floor(0.25, 3, 2.0) == pytest.approx(0.25 * np.exp(-3.0))
-    # one step of weight w from a tiny greedy probability comes near the floor's exponent
+    # One large step from a tiny greedy probability nearly attains the exponent of the floor.
     pi = cv.adversarial_run([1.0, 0.0], "first", [300.0], np.array([-10.0, 10.0]))
     assert np.log(pi[1, 1]) == pytest.approx(20 - 2 * 300.0, rel=1e-6)
 
 
 def test_two_steps_of_mce_match_hand_solution() -> None:
-    """MCE from the uniform policy in two steps of weight 1: odds e^(2u) with u = w (1 - pi)."""
+    """A step of weight w multiplies the odds of the first arm by e^(2u), where u = w (1 - pi)."""
     loop = cv.looping_bandit()
     path = run(loop, UPDATES["mce"], 2, weighting=cv.fixed_weights([[1.0], [1.0]]))
     first = 1 / (1 + np.e)
     second = 1 / (1 + np.e ** (1 + 2 * first))
     np.testing.assert_allclose(path.policies[1:, 0, 1], [first, second])
-    # v* = 2; each visit misses the second arm's probability, discounted by 1/2
+    # v* = 2, and v is lower by the second arm's probability times 1 / (1 - 1/2)
     np.testing.assert_allclose(2 - path.v[1:, 0], [2 * first, 2 * second])
     np.testing.assert_allclose(path.weights, [[1.0], [1.0]])
 
 
 def test_margin_matches_the_gap_left_by_a_state_without_weight() -> None:
-    """The remaining policy is uniform at the state without weight and optimal elsewhere."""
+    """The policy stays uniform in the state without weight and becomes optimal elsewhere."""
     variant = "no weight at a contested state"
     finding = checks.uncontested_states_need_no_weight.run(variant, stop_at_failure=True)
     mdp = cv.uncontested_start()
@@ -71,9 +71,9 @@ def test_finite_weights_leave_a_q_gap_only_at_recurrent_states() -> None:
     assert [c.value < 1e-9 for c in gaps if c.instance["case"] in checks.NOT_REENTERED] == [
         True
     ] * 2
-    # the more weight, the smaller the gap
+    # The gap decreases with the sum of the weights.
     assert again[0.5] > again[2.0] > again[8.0] > 1e-9
-    # the state values are not optimal in the other two MDPs, either
+    # The state values do not become optimal in the other two MDPs either.
     for mdp in checks.NOT_REENTERED.values():
         weights = np.full((100, mdp.n_states), 30.0)
         weights[:, 0] = 0.5 ** np.arange(100)
@@ -88,7 +88,7 @@ def test_structure_of_the_chain_with_a_tie_matches_hand_solution() -> None:
 
 
 def test_added_contested_start_is_not_entered() -> None:
-    """Both states pay 1 or 0, and the second one, worth 2, follows at a discount of 1/2."""
+    """Both states pay 1 or 0 and lead to the second state, which has the value 2."""
     facts = cv.structure(cv.with_contested_start(cv.looping_bandit()))
     assert facts.contested.tolist() == [True, True]
     assert facts.entered.tolist() == [False, True]
@@ -96,7 +96,7 @@ def test_added_contested_start_is_not_entered() -> None:
 
 
 def test_necessity_check_refuses_an_idle_case_that_leaves_a_gap() -> None:
-    """The weight 2 in all leaves the second arm a probability of at least e^-4 / 2."""
+    """Weights of sum 2 leave the second arm a probability of at least e^-4 / 2."""
     check = checks.finite_sums_leave_a_gap
     comparisons = worst(check, idle={"loop": cv.looping_bandit()})
     (idle,) = comparisons["gap of q at the end where the state is not entered again"]
@@ -125,7 +125,7 @@ def test_most_likely_adversary_gives_the_other_arms_equal_probabilities() -> Non
 
 def test_run_with_decaying_weights_matches_hand_solution() -> None:
     mass, bound, floor = cv.fading_run(1.0, 3, 1)
-    # 4 actions, 3 best: beta = 1/4, e0 = 1, c = 4/3, W = 1
+    # Three of the four actions are best: beta = 1/4, e0 = 1, c = 4/3, W = 1.
     assert bound[1] == pytest.approx(1 / (4 + 2 / 3))
     assert floor[1] == pytest.approx(0.25 * np.exp(-4 / 3))
     assert mass[1] == pytest.approx(1 / (3 + np.exp(4 / 3 * 0.75)))
@@ -157,11 +157,11 @@ def test_lemma_8_bounds_are_empty_if_all_actions_tie() -> None:
 
 
 def test_lemma_8_bounds_match_hand_solution() -> None:
-    """Two uniform arms with rewards 1 and 0 make one step of weight 1."""
+    """MCE makes one step of weight 1 from the uniform policy on two arms with rewards 1 and 0."""
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     lines = cv.lemma_8_lines(path.policies[:, 0], path.q[:, 0], path.weights[:, 0], path.q[-1, 0])
-    new = np.e / (1 + np.e)  # c u = 2 x 1/2
+    new = np.e / (1 + np.e)  # c u = 2 * 1/2
     assert lines["insert the gap"] == pytest.approx((new - 0.5) / 2)
     assert lines["pi(t+1) to pi(t)"] == pytest.approx(0.25 * (new - 0.5) * (1 - np.exp(-1)))
     halved = 0.25 * 0.5 * 0.5 * 1.0
@@ -176,7 +176,7 @@ def test_tied_limit_mdp_has_an_exact_tie() -> None:
 
 
 def test_suboptimal_mass_is_proportional_to_the_inverse_sum_of_weights() -> None:
-    """With four arms, one best, and weights (t + 1)^-1/2 the mass is about 3/4 of 1/W."""
+    """The suboptimal mass of four arms, one of them best, tends to 3/4 of 1/W."""
     mass, _, _ = cv.fading_run(0.5, 1, 3000)
     spent = float(np.sum(np.arange(1, 3001) ** -0.5))
     assert mass[-1] * spent == pytest.approx(0.75, rel=0.1)
@@ -189,20 +189,20 @@ def test_suboptimal_mass_is_proportional_to_the_inverse_sum_of_weights() -> None
 def test_checks_fail_at_the_smallest_ratio(
     least: str, judge: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of three bounds is half of the gap; the others are far above it."""
+    """One of the three ratios to the gap is 1/2, and the others are far above 1."""
     gap = np.array([1.0, 0.5, 0.25])
     low, high = gap * [4.0, 0.5, 9.0], gap * 9.0
     now, ahead = (low, high) if least == "gap" else (high, low * 9.0)
     monkeypatch.setattr(checks, "instances", lambda: {"arms": bandit([1.0, 0.0])})
     monkeypatch.setattr(checks, "optimality_bounds", lambda *_: (0, gap, now, ahead))
     finding = judge.run()
-    # half less one; or 9 x 1/4 over 9 x 1/2, less one
+    # 1/2 - 1, or (9 x 1/4) / (9 x 1/2) - 1
     assert finding.margin == pytest.approx(0.5 - 1.0)
     assert finding.status == "false as stated"
 
 
 def test_lemma_8_bounds_apply_if_values_are_within_half_the_gap() -> None:
-    """The first best value differs from its limit by exactly half of the gap."""
+    """The best action's value may differ from its limit by exactly half the gap."""
     pi = np.array([[0.5, 0.5], [0.6, 0.4]])
     q = np.array([[0.5, 0.0], [1.0, 0.0]])
     lines = cv.lemma_8_lines(pi, q, np.array([1.0]), np.array([1.0, 0.0]))
@@ -213,9 +213,9 @@ def test_lemma_8_bounds_apply_if_values_are_within_half_the_gap() -> None:
 def test_gap_of_softmax_under_finite_weights_matches_loop(
     apart: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two arms that are R apart: the log-odds grow by 2 w R pi (1 - pi); the floor is proved.
+    """PG-SM on two arms whose values differ by R increases the log-odds by 2 w R pi (1 - pi).
 
-    The remaining gap is gamma times the loss of value by the second arm's probability.
+    The remaining gap is gamma times the loss of value caused by the second arm's probability.
     """
     monkeypatch.setattr(checks, "looping_bandit", partial(cv.looping_bandit, gap=apart))
     gaps = worst(checks.others_need_infinite_sums)["gap of q at the end"]
@@ -225,17 +225,17 @@ def test_gap_of_softmax_under_finite_weights_matches_loop(
         pi = 1 / (1 + np.exp(-log_odds))
         log_odds += 2 * 2 * 0.5**k * apart * pi * (1 - pi)
     left = 0.5 * 2 * apart / (1 + np.exp(log_odds))
-    # pi_0 e^(-2MR) with M = 2, and the range R
+    # the proved floor pi_0 e^(-2MR) with M = 2, times gamma R
     floor = 0.5 * 0.5 * np.exp(-4.0 * apart) * apart
     assert by_update["pg-sm"].slack == pytest.approx(left - floor)
-    # DI moves 0.45 from 1/2 at the gap 0.45; the check's formula gives the remaining gap exactly
+    # DI moves a probability of 0.45 if the gap is 0.45, so the check knows the remaining gap.
     assert by_update["di"].slack == pytest.approx(1e-9, abs=1e-12)
 
 
 def test_tolerance_scales_with_the_largest_value(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One state, rewards -1 and -3, gamma = 1/2: the values are -2 and -4."""
+    """The values are -2 and -4 in one state with rewards -1 and -3 and gamma = 1/2."""
     loss = FiniteMDP(np.ones((1, 2, 1)), [[-1.0, -3.0]], [1.0], 0.5)
     monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
     monkeypatch.setattr(checks, "ROUNDING", 1e-3)
@@ -250,7 +250,7 @@ def test_tolerance_scales_with_the_largest_value(
 def test_zero_bound_is_compared_with_the_tolerance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The values are -2 and -4 at gamma = 1/2: four roundings, half of a gap of eight."""
+    """The tolerance is 4 ROUNDING, half of the gap, since the value is -2 and gamma = 1/2."""
     loss = FiniteMDP(np.ones((1, 2, 1)), [[-1.0, -3.0]], [1.0], 0.5)
     gap, now, ahead = np.array([[8 * checks.ROUNDING], [0.0], [1.0]])
     monkeypatch.setattr(checks, "instances", lambda: {"losses": loss})
@@ -260,10 +260,10 @@ def test_zero_bound_is_compared_with_the_tolerance(
 
 @pytest.mark.parametrize("factor", [1.0, 0.5])
 def test_lower_bounds_of_two_arms_match_hand_solution(factor: float) -> None:
-    """MCE from (3/4, 1/4) in one step of weight 2: the odds 3 are multiplied by e^(2 x 2 x 1/4).
+    """One step of MCE of weight 2 from (3/4, 1/4) multiplies the odds 3 by e^(2 x 2 x 1/4).
 
-    The values of the arms are 2 and 1, discounted by 1/2 each visit misses the second arm's
-    probability twice; the floors are the probabilities times e^(-2 x 2).
+    The values of the arms are 2 and 1, and the discount is 1/2. So the value is below the optimum
+    by twice the second arm's probability. The floors are the probabilities times e^(-2 x 2).
     """
     theta0, recorder = np.log([[3.0, 1.0]]), Recorder()
     checks.compare_floors(recorder, cv.looping_bandit(), np.array([[2.0]]), theta0, factor)
@@ -280,7 +280,7 @@ def test_lower_bounds_of_two_arms_match_hand_solution(factor: float) -> None:
 
 
 def test_finite_run_of_two_arms_matches_hand_solution() -> None:
-    """Weights 1 and 1 / sqrt 2: the gap is the second arm's mass, the bound 1 / (2 + their sum)."""
+    """The gap is the second arm's mass, and the bound is 1 / (2 + the sum of the weights)."""
     root, recorder = 0.5**0.5, Recorder()
     weights, arms = np.array([1.0, root]), bandit([1.0, 0.0])
     checks.compare_finite_run(recorder, "arms", arms, "mce", weights, at={})
@@ -289,7 +289,7 @@ def test_finite_run_of_two_arms_matches_hand_solution() -> None:
     assert end.value == pytest.approx(1 / (1 + np.e ** (1 + 2 * root * first)))
     assert end.limit == pytest.approx(1 / (3 + root))
     assert recorder.figures == {"settled (arms)": 0}
-    # before the first update the bound is the mass itself, and the mass the gap
+    # The bound, the mass and the gap are equal before the first update.
     assert over_gap.slack == pytest.approx(0.0, abs=1e-11)
     assert over_masses.slack == pytest.approx(0.0, abs=1e-11)
 

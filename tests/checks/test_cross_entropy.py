@@ -1,4 +1,4 @@
-"""Cross entropy: certificates, random search, and known answers for the quantities."""
+"""Test the certificates, the random search and the quantities of the chapter on cross entropy."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +28,7 @@ from pu_lib.exact import precision
 from pu_lib.trajectories import run
 from pu_lib.updates import UPDATES
 
-# The process and its cycle
+# The MDP and its cycle
 
 
 def test_ce_cycle_repeats_in_floats() -> None:
@@ -65,7 +65,7 @@ def test_compiled_process_agrees_with_run(update: str) -> None:
 
 
 def three_actions_everywhere() -> CycleExample:
-    """Return the three-state MDP with a third action in each state."""
+    """Return the three-state MDP with a third action added to the states with two actions."""
     return replace(
         THREE_STATES,
         rewards=((1, 0, 1), (2, -1, -3), (2, -1, -3)),
@@ -102,16 +102,16 @@ def test_optimal_values_of_the_three_state_cycle_match_hand_solution() -> None:
         twin.optimum()
 
 
-# The certificates
+# Certificates
 
 
 def compared(recorder: Recorder) -> list[Comparison]:
-    """Return the kept comparisons of a recorder, the worst of each tally first."""
+    """Return the stored comparisons of a recorder, the worst of each tally first."""
     return [comparison for tally in recorder.tallies.values() for comparison in tally.worst]
 
 
 def test_cycle_that_does_not_attract_leaves_the_claim_open() -> None:
-    """Every cycle must attract, not just one."""
+    """The claim is open if one of two cycles does not attract, in either order."""
     assert ce.certificate(THREE_STATES).attracting
     assert not ce.certificate(THREE_STATES.with_spread("2/5")).attracting
     for spreads in (("0", "2/5"), ("2/5", "0")):
@@ -141,7 +141,7 @@ def test_cycle_that_may_reach_the_optimum_leaves_the_claim_open(
 
 
 def test_margin_belongs_to_the_nearest_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The margin is the smallest distance of any state of any cycle."""
+    """The margin is the smallest shortfall over all states and cycles."""
     cycle = ce.certificate(THREE_STATES)
     far = {"0": (3.0, 4.0, 5.0), "1/10": (2.0, 9.0, 9.0)}
     monkeypatch.setattr(
@@ -152,7 +152,7 @@ def test_margin_belongs_to_the_nearest_cycle(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_certify_rejects_update_without_fixed_point() -> None:
-    """One update towards an action that stays greedy has no fixed point."""
+    """Updates towards an action that stays greedy have no fixed point."""
     drifting = replace(
         THREE_STATES,
         phases=tuple(Phase(s, Fraction(1), a) for s, a in ((0, 2), (1, 0), (2, 1))),
@@ -166,7 +166,7 @@ def test_certify_rejects_update_without_fixed_point() -> None:
 
 
 def test_late_run_of_a_constant_policy_has_zero_span() -> None:
-    """One state, uniform between rewards 1 and 0: shortfall 1/2, span 0."""
+    """A uniform policy over rewards 1 and 0 has shortfall 1/2 and span 0."""
     ends = np.array([[-1, -1]])
     mdp = DeterministicMDP(np.array([[1.0, 0.0]]), ends, np.array([2]), 0.5)
     late = ce.late_run(mdp, np.zeros((1, 1)), np.zeros((1, 2)), 10)
@@ -175,7 +175,7 @@ def test_late_run_of_a_constant_policy_has_zero_span() -> None:
 
 
 def test_two_action_check_fails_for_three_actions() -> None:
-    """The worst of all points: with three actions the difference exceeds the tolerance."""
+    """The largest difference of the steps exceeds the tolerance with three actions."""
     rng = np.random.default_rng(0)
     theta, q = 5.0 * rng.standard_normal((50, 3)), rng.standard_normal((50, 3))
     weight = 10.0 ** rng.uniform(-3, 2, 50)
@@ -187,7 +187,7 @@ def test_two_action_check_fails_for_three_actions() -> None:
 
 
 def test_window_losses_match_hand_solution() -> None:
-    """Weights 1/2: a window is two steps, and loses (c + c/2)/2 of the first probability c."""
+    """A window is two steps of weight 1/2 and loses (c + c/2)/2 if its first probability is c."""
     probabilities = np.column_stack([np.zeros(11), *[2.0 ** -np.arange(11)] * 2])
     losses = checks._window_losses(np.full(10, 0.5), probabilities[:, 1:])
     assert losses == pytest.approx([0.75, 0.75])
@@ -195,7 +195,7 @@ def test_window_losses_match_hand_solution() -> None:
 
 
 def test_one_period_matches_hand_solution() -> None:
-    """Two actions at s1: from (-u, u) an update towards the first leads to (u, -u)."""
+    """An update towards the first of the two actions at s1 moves (-u, u) to (u, -u)."""
     period = ce.one_period()
     u = 4.99977290754
     np.testing.assert_allclose(period.parameters[4][1], [-u, u], atol=1e-9)
@@ -204,7 +204,7 @@ def test_one_period_matches_hand_solution() -> None:
 
 
 def test_fixed_point_of_two_actions_matches_hand_solution() -> None:
-    """Weights of 10 to either side: u solves 2 u (1 + e^(-2u)) = 10, and the point is (-u, u)."""
+    """The fixed point is (-u, u) with 2 u (1 + e^(-2u)) = 10 if both weights are 10."""
     moves = [(arb(10), 0, 1), (arb(10), 1, 1)]
     (low, high), _ = cycles._fixed_point(moves, np.array([-5.0, 5.0]), 1e-10, "two")
     assert float(high) == pytest.approx(4.99977290754, abs=1e-9)
@@ -212,7 +212,7 @@ def test_fixed_point_of_two_actions_matches_hand_solution() -> None:
 
 
 def test_updates_by_state_match_hand_solution_with_and_without_spread() -> None:
-    """Two updates of the first state, one of the second; in between each has its greedy action."""
+    """The spread adds updates by a state's greedy action to the phases of the other state."""
     example = CycleExample(
         "two",
         Fraction(1, 2),
@@ -231,7 +231,7 @@ def test_updates_by_state_match_hand_solution_with_and_without_spread() -> None:
 
 
 def test_potential_matches_hand_solution() -> None:
-    """Levels (2, 1/2, 0): kappa = (1, 1/2, 0), Psi = 5/4; one unit from the top to the last."""
+    """Levels (2, 1/2, 0) give kappa = (1, 1/2, 0) and Psi = 5/4."""
     levels = (Fraction(2), Fraction(1, 2), Fraction(0))
     assert ce.reduced_levels(levels, 1) == (1, Fraction(1, 2), 0)
     assert ce.reduced_levels((Fraction(3), Fraction(1), Fraction(0)), 2) == (0.5, 0.5, 0)
@@ -241,19 +241,19 @@ def test_potential_matches_hand_solution() -> None:
         Fraction(1, 2),
         0,
     )
-    # An error: (1, 1/2, -1) has Psi = 5/4; (0, 1/2, 0) has kappa = (0, -1/2, 0), Psi = 1/4.
-    # Owed: 2 (kappa_b - kappa_g - 1) = 2 (1/2 + 1 - 1) = 1.
+    # At an error, Psi falls from 5/4 for (1, 1/2, -1) to 1/4 for (0, 1/2, 0), which has
+    # kappa = (0, -1/2, 0). The bound is 2 (kappa_b - kappa_g - 1) = 2 (1/2 + 1 - 1) = 1.
     before = (Fraction(1), Fraction(1, 2), Fraction(-1))
     assert potential_change(before, 2, 1, 1) == (1, 1)
-    # The greedy action becomes the top: kappa = (0, 0) stays in units of the weight. In units of
-    # half of it, from (1, 0) to (-3, 4), Psi rises from 1/4 to 13/4, which is not allowed either.
+    # The greedy action becomes the top action, and kappa = (0, 0) does not change in units of the
+    # weight. With the weight 4 and the unit 2, Psi rises from 1/4 to 13/4, which is not allowed.
     arms = (Fraction(1), Fraction(0))
     assert potential_change(arms, 1, 1, 1) == (0, 0)
     assert potential_change(arms, 1, 4, 2) == (-3, 0)
 
 
 def potential_change(*arguments: Any) -> tuple[Fraction, Fraction]:
-    """Return the fall of the potential and its limit."""
+    """Return the decrease of the potential and its limit."""
     compare = Recorder()
     checks._compare_potential(compare, *arguments)
     (row,) = compared(compare)
@@ -261,7 +261,7 @@ def potential_change(*arguments: Any) -> tuple[Fraction, Fraction]:
 
 
 def test_hardened_run_matches_hand_solution() -> None:
-    """One state that ends: 2 pays, 0 does not; level 3/2 ahead takes two updates to undo."""
+    """One update of weight 1 makes up for a lead of 3/2, and two make up for a lead of 5/2."""
     example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), (), ((0.0, 0.0),))
     path = ce.hardened_run(example, [(Fraction(3, 2), Fraction(0))], [[1]] * 3)
     assert path == [((0,), 2), ((1,), 0), ((1,), 0), ((1,), 0)]
@@ -270,7 +270,7 @@ def test_hardened_run_matches_hand_solution() -> None:
 
 
 def test_hardened_cycle_has_the_policies_of_the_ce_cycle() -> None:
-    """The policies of the hardened run are the most probable actions of the certified cycle."""
+    """The hardened run takes the most probable actions of the certified cycle."""
     period = [[Fraction(int(w), 10) for w in row] for row in THREE_STATES.weights]
     path = ce.hardened_run(THREE_STATES, checks._cycle_levels(), period * 2)
     tops = [tuple(int(np.argmax(row)) for row in rows) for rows in ce.one_period().parameters]
@@ -278,7 +278,7 @@ def test_hardened_cycle_has_the_policies_of_the_ce_cycle() -> None:
 
 
 def test_hardened_cycle_requires_varying_weights() -> None:
-    """The four moves at the first state, with multipliers 3, 1, 1, 2, lead back to the start."""
+    """The four updates of the first state with multipliers 3, 1, 1 and 2 restore its levels."""
     levels = (Fraction(0), Fraction(-3, 2), Fraction(3, 2))
     start = levels
     for greedy, weight in ((1, 3), (0, 1), (2, 1), (2, 2)):
@@ -294,13 +294,13 @@ def test_pattern_margin_vanishes_at_the_threshold_discount() -> None:
 
 
 def test_pattern_margin_of_one_state_matches_hand_solution() -> None:
-    """Rewards in [-1, 1] are at most 2 apart."""
+    """The margin is 2, the largest difference between two rewards in [-1, 1]."""
     phases = (Phase(0, Fraction(1), 1),)
     example = CycleExample("one", Fraction(1, 2), ((0, 2),), ((None, None),), phases, ((0.0, 0.0),))
     assert ce.pattern_margin(0.5, example) == pytest.approx(2.0)
 
 
-# The random search
+# Random search
 
 
 @pytest.mark.parametrize("weighting", ["constant", "on-policy"])
@@ -330,7 +330,7 @@ def test_run_one_agrees_with_its_block() -> None:
 def test_run_one_divides_gaps_by_at_least_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One state with rewards r and 0: the gap is r/2, in units of 1 or more."""
+    """The gap of one state with rewards r and 0 is r/2, divided by the larger of r and 1."""
     for pays, gap in ((2 * search.FAR_GAP, search.FAR_GAP), (0.5, 0.25), (1.5, 0.5), (4.0, 0.5)):
         mdp = DeterministicMDP(
             np.array([[[pays, 0.0]]]), np.full((1, 1, 2), -1), np.array([2]), np.array([0.5])
@@ -354,7 +354,7 @@ def test_search_check_detects_changed_counts(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_search_block_detects_the_known_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The three-state MDP with its periodic schedule replaces the drawn ones."""
+    """The three-state MDP with its periodic schedule replaces the sampled MDPs."""
     batch = search.draw("near", 0, 0, 2)
     mdps = batch.mdps
     mdps.rewards[:] = THREE_STATES.tables.rewards
@@ -400,7 +400,7 @@ def test_drift_matches_hand_solution() -> None:
 
 
 def test_late_run_uses_the_last_tenth() -> None:
-    """Of 160 periods of eight steps; the cycle's values span 14.4 in the first state."""
+    """The last tenth of 160 periods of eight steps has 128 steps."""
     mdp, theta = THREE_STATES.tables, np.zeros((3, 3))
     late = ce.late_run(mdp, THREE_STATES.weights, theta, 160)
     values = simulate(THREE_STATES, 160, start=theta.tolist()).values[-128:]
@@ -424,7 +424,7 @@ def test_constant_step_check_requires_a_certificate(monkeypatch: pytest.MonkeyPa
 
 
 def test_search_sums_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    """4000 MDPs are two blocks of a thousand for each of three families."""
+    """4000 MDPs take two blocks of a thousand for each of the three families."""
 
     def block(family: str, seed: int, number: int, weighting: str) -> search.SearchCounts:
         assert (seed, weighting) == (7, "on-policy")
@@ -446,7 +446,7 @@ def test_search_sums_blocks_of_each_family(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_optimum_sums_3000_sweeps_by_default() -> None:
-    """A loop that pays 1 is worth 1 + 0.999 + ... after as many sweeps as there are terms."""
+    """A loop with reward 1 has the value 1 + 0.999 + ... with one term for each sweep."""
     loop = DeterministicMDP(np.ones((1, 1)), np.zeros((1, 1), dtype=int), np.array([1]), 0.999)
     assert loop.optimum()[0] == pytest.approx((1 - 0.999**3000) / 0.001, rel=1e-12)
     assert loop.optimum(2)[0] == 1.999
@@ -456,7 +456,7 @@ def test_optimum_sums_3000_sweeps_by_default() -> None:
 def test_examples_repeat_with_the_stated_actions(
     example: CycleExample,
 ) -> None:
-    """Starts are written with ten decimals."""
+    """The drift is small but positive, since the initial parameters have ten decimals."""
     orbit, begin = simulate(example, 1), 0
     assert orbit.drift < 1e-9
     for phase in example.phases:
@@ -467,7 +467,7 @@ def test_examples_repeat_with_the_stated_actions(
 
 
 def test_optimum_of_four_states_matches_hand_solution() -> None:
-    """Best is 0, 1, 0, ...: state 0 pays 0 on the way to state 1, which pays 10 on the way back."""
+    """The optimal policy goes from state 0 to state 1 with reward 0 and back with reward 10."""
     v = 0.97 * 10 / (1 - 0.97**2)
     expected = [v, 10 + 0.97 * v, 10 + 0.97 * (10 + 0.97 * v), 10 + 0.97 * v]
     np.testing.assert_allclose(FOUR_STATES.tables.optimum(), expected)
@@ -486,11 +486,11 @@ def test_optimum_of_four_states_matches_hand_solution() -> None:
         ([[0.75, 0], [0, 2]], False),
         ([[0.75, 0], [0, -1]], False),
         ([[0.75, 0], [0, -2]], False),
-        # turns by a right angle: the eigenvalues are imaginary
+        # rotations by 90 degrees, which have imaginary eigenvalues
         ([[0, -0.75], [0.75, 0]], True),
         ([[0, -1], [1, 0]], False),
         ([[0, -2], [2, 0]], False),
-        # eigenvalues 1/2 twice, in a matrix with large entries
+        # a matrix with large entries and the double eigenvalue 1/2
         ([[4.5, -4], [4, -3.5]], True),
     ],
 )
@@ -511,7 +511,7 @@ def test_contraction_matches_hand_solution(matrix: list[list[float]], contracts:
 def test_search_continues_runs_that_drop_or_are_far(
     drop: float, gap: float, late: int, suspects: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One state with given gap and drop, whose unit is 1."""
+    """Mock one state with the given gap and drop, whose unit is 1."""
     mdps = SimpleNamespace(optimum=lambda: np.array([[gap]]), values=lambda _: np.zeros((1, 1)))
     batch = SimpleNamespace(mdps=mdps, theta=None)
     monkeypatch.setattr(search, "draw", lambda *_: batch)
@@ -561,7 +561,7 @@ def test_batch_with_shared_discount_ignores_padding() -> None:
 
 
 def test_values_on_the_hexagon_swing_in_every_round() -> None:
-    """Just above one half every value falls to 0 and returns to 1 / (1 - gamma) in each round."""
+    """Every value falls to 0 and returns to 1 / (1 - gamma) if gamma is just above 1/2."""
     for rounds in (1, 4):
         swings = hexagon.hexagon_swings(0.55, rounds)
         assert len(swings.weights) == 42 * rounds
@@ -576,7 +576,7 @@ def test_the_schedule_of_the_hexagon_needs_a_discount_above_one_half() -> None:
 
 
 def test_random_mdps_converge_at_half_the_threshold_too() -> None:
-    """The runs of large constant weights do not test the threshold, as their claim says."""
+    """The runs with large constant weights do not test the threshold, as the claim states."""
     recorder = Recorder()
     checks.large_constant_weights_converge.function(recorder, factor=0.5, n_mdps=2)
     (tally,) = (
@@ -586,7 +586,7 @@ def test_random_mdps_converge_at_half_the_threshold_too() -> None:
 
 
 def test_hexagon_attains_the_bound_on_swings_at_one_half() -> None:
-    """All values swing between 0 and 1 / (1 - gamma), and 2 gamma tends to 1."""
+    """All values swing between 0 and 1 / (1 - gamma), and gamma is 0.501."""
     recorder = Recorder()
     checks.swings_are_bounded_by_those_of_the_successors.function(recorder)
     (tally,) = recorder.tallies.values()
@@ -594,15 +594,15 @@ def test_hexagon_attains_the_bound_on_swings_at_one_half() -> None:
 
 
 def test_leads_on_the_hexagon_are_those_solved_by_hand() -> None:
-    """Before the updates of one block, with v = 5/2 the optimal value at discount 3/5."""
+    """The optimal value v is 5/2 at discount 3/5; each lead is measured before an update."""
     g, v = Fraction(3, 5), Fraction(5, 2)
     first = hexagon.hardened_steps(g, 1)[:7]
     assert [step.lead for step in first] == [
         1,  # all states play action 1
-        1,  # only the state of the block plays action 2, which is worth as much
-        1 + g,  # the first error goes on to a state that is worth v
-        g * v - 1,  # the other two are worth 0: (2 g - 1) / (1 - g) = 1/2
-        1 + g**2 * v,  # the state of the block is worth g v
+        1,  # only the state of the block plays action 2, which has the same value
+        1 + g,  # the first error leads to a state with the value v
+        g * v - 1,  # the other two states have the value 0: (2 g - 1) / (1 - g) = 1/2
+        1 + g**2 * v,  # the state of the block has the value g v
         1 - g**4,
         1 - g**2,
     ]
@@ -612,7 +612,7 @@ def test_leads_on_the_hexagon_are_those_solved_by_hand() -> None:
 
 
 def test_without_ties_each_action_of_the_hexagon_is_the_only_greedy_one() -> None:
-    """Replay the weights in floats on the eight states, with the transition matrix written out."""
+    """Replay the weights in floats on the eight states with an explicit transition matrix."""
     g, chance = 0.6, 0.02
     neighbour = {0: (5, 1), 1: (2, 0), 2: (1, 3), 3: (4, 2), 4: (3, 5), 5: (0, 4)}
     P, R = np.zeros((8, 3, 8)), np.zeros((8, 3))
@@ -651,14 +651,14 @@ def test_hexagon_without_ties_needs_the_bandits() -> None:
     assert finding.status is not checks.Status.HOLDS
 
 
-# One half: the hexagon with a fourth action, written out as matrices
+# Discount 1/2: the hexagon with a fourth action and explicit matrices
 
 NEIGHBOURS = {0: (5, 1), 1: (2, 0), 2: (1, 3), 3: (4, 2), 4: (3, 5), 5: (0, 4)}
 """For each state the one behind its dashed edge and the one behind its thick edge."""
 
 
 def values_with_exit(theta: Any, discount: float) -> tuple[Any, Any]:
-    """Return the values of states and actions on the hexagon with an action that pays -1."""
+    """Return the state and action values on the hexagon with an action that pays -1."""
     P, R = np.zeros((6, 4, 6)), np.zeros((6, 4))
     for s, (dashed, thick) in NEIGHBOURS.items():
         P[s, 0, dashed] = P[s, 1, thick] = P[s, 2, thick] = 1.0
@@ -675,7 +675,7 @@ def step_of_ce(theta: Any, state: int, action: int, weight: float) -> None:
 
 
 def test_ce_follows_the_schedule_at_one_half_on_the_matrices() -> None:
-    """Replay certified weights in floats: every action of the schedule is greedy, and z never."""
+    """Every action of the schedule is greedy if certified weights are replayed in floats."""
     with precision(220):
         units = [one_half.unit_of(n) for n in (5, 6, 7)]
         weights = [float(s.weight) for s in one_half.follow_in_balls(Fraction(1, 2), units)]
@@ -698,7 +698,7 @@ def test_ce_follows_the_schedule_at_one_half_on_the_matrices() -> None:
 
 @pytest.mark.parametrize(("unit", "rounds"), [(5.0, 1), (6.0, 3), (7.0, 9)])
 def test_constant_weights_follow_the_schedule_for_a_few_rounds(unit: float, rounds: int) -> None:
-    """A loop on the matrices, with the weights of the page's table, counts the rounds."""
+    """A loop with matrices and the weights in the page's table counts the same rounds."""
     theta = np.array([[2 * unit / 3, 5 * unit / 3, -7 * unit / 3, 0.0]] * 6)
     blocks = (((1, 2), (0, 3)), ((3, 4), (2, 5)), ((5, 0), (4, 1)))
     done = 0
@@ -723,7 +723,7 @@ def test_constant_weights_follow_the_schedule_for_a_few_rounds(unit: float, roun
 
 
 def test_detour_ties_in_the_hardened_system_at_one_half() -> None:
-    """By hand, with the policy on top: leads 1, 1, 1, 3/2 and then 0, where the run ends."""
+    """The leads of the hardened policy are 1, 1, 1, 3/2 and then 0, at which the run ends."""
 
     def top(levels: Any) -> list[int]:
         return [int(a == int(np.argmax(levels))) for a in range(len(levels))]
@@ -734,7 +734,7 @@ def test_detour_ties_in_the_hardened_system_at_one_half() -> None:
         return list(hexagon.follow_hexagon(discount, schedule, levels, top))
 
     assert [step.lead for step in lead(Fraction(1, 2))] == [1, 1, 1, Fraction(3, 2)]
-    # Above one half the levels return: (a, b, b~) = (2, 5, -7) / 3 after the reset of a block.
+    # Above 1/2, the levels are (a, b, b~) = (2, 5, -7) / 3 again after the reset of a block.
     steps = lead(Fraction(3, 5))
     assert [step.weight for step in steps[:10]] == [4, 4, 2, 2, 4, 4, 2, 2, 4, 4]
     assert [step.weight for step in steps[30:40]] == [2, 2, 2, 2, 4, 4, 2, 2, 2, 2]

@@ -1,4 +1,4 @@
-"""CE with constant weights: known answers of the balance, of the constants and of the late fall."""
+"""Test the balance, the constants and the late fall of CE with constant weights."""
 
 import math
 from dataclasses import replace
@@ -18,14 +18,14 @@ from pu_lib.updates import softmax
 
 
 def test_excess_entropy_of_equal_actions_matches_hand_solution() -> None:
-    """With k equal actions it is log k - (w/2)(1 - 1/k)."""
+    """The excess entropy of k equal actions is log k - (w/2)(1 - 1/k)."""
     for k in (2, 3, 7):
         excess = constant.excess_entropy(np.full(k, 1.5), np.array(0.8))
         assert excess == pytest.approx(math.log(k) - 0.4 * (1 - 1 / k), abs=1e-14)
 
 
 def test_excess_entropy_equals_log_loss_on_the_cycle() -> None:
-    """(-u, u) and (u, -u) have the same potential: log loss and excess entropy are equal."""
+    """Log loss and excess entropy are equal, since (-u, u) and (u, -u) have the same potential."""
     u = 4.999772907541
     log_loss = math.log1p(math.exp(-2 * u))
     excess = constant.excess_entropy(np.array([-u, u]), np.array(10.0))
@@ -35,7 +35,7 @@ def test_excess_entropy_equals_log_loss_on_the_cycle() -> None:
 @pytest.mark.parametrize(("state", "updates"), [(1, 110), (2, 110), (3, 110)])
 def test_balance_is_zero_over_a_period_with_constant_weight(state: int, updates: int) -> None:
     theta, log_loss, excess, count = np.array(FOUR_STATES.start[state]), 0.0, 0.0, 0
-    for _ in range(40):  # the start is rounded; the cycle attracts
+    for _ in range(40):  # The initial parameters are rounded, and the cycle attracts.
         log_loss, excess, count = 0.0, 0.0, 0
         for phase in FOUR_STATES.phases:
             for _ in range(phase.updates if phase.state == state else 0):
@@ -49,7 +49,7 @@ def test_balance_is_zero_over_a_period_with_constant_weight(state: int, updates:
 
 
 def test_balance_fails_for_varying_weights() -> None:
-    """At the first state of the three-state cycle, whose weights are 30, 10, 10 and 20."""
+    """The first state of the three-state cycle has the weights 30, 10, 10 and 20."""
     theta, log_loss, excess = np.array(THREE_STATES.start[0]), 0.0, 0.0
     for phase in THREE_STATES.phases:
         if phase.state == 0:
@@ -61,19 +61,19 @@ def test_balance_fails_for_varying_weights() -> None:
 
 
 def test_constants_match_hand_solution() -> None:
-    """Two arms that pay 1 and 0: B = 2, gap 1, K = 3 and tolerance 1/16 at discount 1/2."""
+    """Two arms with rewards 1 and 0 have B = 2, gap 1, J = 3 and tolerance 1/16 at discount 1/2."""
     bandit = DeterministicMDP(np.array([[1.0, 0.0]]), np.array([[-1, -1]]), np.array([2]), 0.5)
     known = constant.constants(bandit)
     assert (known.q_range, known.gap, known.policy) == (2.0, 1.0, (0,))
     assert (known.tolerance, known.window, known.required_excess) == (1 / 16, 3, 1 / 64)
-    # Two actions: w (1 - e^(1 - w/2)) = log 64, whose solution is far below 2 log 64 = 8.3.
+    # The threshold of two actions solves w (1 - e^(1 - w/2)) = log 64 and is below 2 log 64 = 8.3.
     assert 4.9 < known.threshold < 5.4
     left = known.threshold * (1 - math.exp(1 - known.threshold / 2))
     assert left == pytest.approx(math.log(64))
 
 
 def test_threshold_is_twice_the_logarithm_if_rare_actions_are_not_rare() -> None:
-    """With 10^6 actions and log 4 to exceed, y is 1/2, so that the threshold is 2 log 4."""
+    """The threshold is twice the logarithm, since y is 1/2 with 10^6 actions."""
     known = constant.Constants(1.0, 1.0, 0.0, (0,), 10**6)
     goal = math.log(2 * (10**6 - 1) / known.tolerance)
     assert goal <= known.threshold <= 2 * goal
@@ -82,7 +82,7 @@ def test_threshold_is_twice_the_logarithm_if_rare_actions_are_not_rare() -> None
 
 
 def test_constants_without_terminal_successor_match_hand_solution() -> None:
-    """Two arms that pay 2 and 1 and lead back: B = 1 / (1 - 1/2)."""
+    """Two arms that pay 2 and 1 and lead back to their state have B = 1 / (1 - 1/2)."""
     stay = DeterministicMDP(np.array([[2.0, 1.0]]), np.array([[0, 0]]), np.array([2]), 0.5)
     known = constant.constants(stay)
     assert (known.q_range, known.gap) == (2.0, pytest.approx(1.0))
@@ -92,7 +92,7 @@ def test_constants_ignore_padding() -> None:
     known = constant.constants(THREE_STATES.tables)
     assert known.policy == (2, 0, 1)
     assert known.q_range == pytest.approx(30.0)
-    assert known.gap == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 against 1 + 0.9 * 280/19, at s0
+    assert known.gap == pytest.approx(9 / 19)  # 1 + 0.9 * 290/19 minus 1 + 0.9 * 280/19 at s0
 
 
 def test_run_constant_agrees_with_run_process() -> None:
@@ -114,22 +114,22 @@ def test_run_constant_agrees_with_run_process() -> None:
 
 
 def test_late_drawdown_matches_hand_solution() -> None:
-    """One update of weight 28 takes the top action from 0 to -28, and the bad one is then first."""
+    """One update of weight 28 moves the top action from 0 to -28, below the bad action."""
     mdp, theta, weights = constant.late_fall(1000)
     value = run_process(mdp, "ce", theta, weights, 1100).values[:, 0]
     when = int(np.argmin(value[100:])) + 100
     assert 900 < when < 1100
     assert value[when] == pytest.approx(-1.0, abs=1e-3)
     assert value[when + 5 :].min() > 0.89
-    # 1 in the second state, and that discounted is better than 0.9 (1 - 1/2000) and -1
+    # The discounted value 0.9 of the second state is greater than 0.9 (1 - 1/2000) and -1.
     np.testing.assert_allclose(mdp.optimum(), [0.9, 1.0])
 
 
 def test_chatter_mdp_matches_hand_solution() -> None:
-    """2 / (1 - 0.8) either way, and 1 + 0.8 * 10 in the state between."""
+    """The values are 2 / (1 - 0.8) in the first and last state and 1 + 0.8 * 10 in between."""
     mdp, _, _ = constant.chatter()
     np.testing.assert_allclose(mdp.optimum(), [10.0, 9.0, 10.0])
-    ahead = np.array([10.0, 9.0, 10.0, 0.0])[mdp.successors]  # the end comes last
+    ahead = np.array([10.0, 9.0, 10.0, 0.0])[mdp.successors]  # index -1 is the end
     expected = [[1.0, 10.0, 2.0], [1 + 7.2, 1 + 8.0, 7.2], [2 + 8.0, 2 + 8.0, -1.0]]
     np.testing.assert_allclose(mdp.rewards + 0.8 * ahead, expected)
     assert constant.constants(mdp).gap == pytest.approx(0.0, abs=1e-12)
@@ -167,7 +167,7 @@ def worst(recorder: Recorder) -> dict[str, Comparison]:
 
 
 def test_proof_steps_of_a_run_match_hand_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One state worth 1 at best, q range 2, discount 1/2, at distances 1, 1/2, 1/4, 1/16, 1/64."""
+    """The distances of one state's value to the optimum are 1, 1/2, 1/4, 1/16 and 1/64."""
     run = run_at_optimum(
         known=SimpleNamespace(
             q_range=2.0, discount=0.5, gap=0.4, tolerance=0.3, window=0, policy=np.array([0])
@@ -180,9 +180,9 @@ def test_proof_steps_of_a_run_match_hand_solution(monkeypatch: pytest.MonkeyPatc
     compare = Recorder()
     checks.failures_cost_excess_entropy.function(compare, allowance=0.1)
     slacks = {quantity: comparison.slack for quantity, comparison in worst(compare).items()}
-    # steps: half of what it was away by, 1/5 of 1/2, 1/4, 1/8 and 1/4 more, less what it is then
+    # The bound is 1/2 of the last distance plus 1/5 of 1/2, 1/4, 1/8 and 1/4 (one per step).
     assert slacks["distance after a step"] == pytest.approx(0.05, abs=1e-8)
-    wrong, good = "if a greedy action is not optimal", "after K + 1 good steps"
+    wrong, good = "if a greedy action is not optimal", "after J + 1 good steps"
     assert slacks[f"discounted distance {wrong}"] == pytest.approx(1 / 4 - 0.2)
     assert slacks[f"discounted distance {good}"] == pytest.approx(0.2 - 1 / 8)
 
@@ -214,7 +214,7 @@ def test_after_good_steps_matches_hand_solution() -> None:
 def test_balance_of_a_run_matches_hand_solution(
     budget: tuple[float, float], slack: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two states: excess entropies 4 and 6, log losses 2 and 6, and some start budgets."""
+    """The two states have excess entropies 4 and 6, log losses 2 and 6, and the given budgets."""
     run = run_at_optimum(
         log_loss=np.array([[1.0, 1.0], [1.0, 5.0]]),
         excess=np.array([[1.0, 2.0], [3.0, 4.0]]),
@@ -247,7 +247,7 @@ FALLS = {
 def test_late_drawdown_check_accepts_only_late_large_recovered_drawdowns(
     values: dict[int, float], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rewards 1 and -1; the value is 1 except at some times. Twenty steps are evaluated."""
+    """The value is 1 except at the given times, and twenty steps are evaluated."""
     path = np.ones((30, 1))
     for t, value in values.items():
         path[t] = value

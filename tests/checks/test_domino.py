@@ -1,4 +1,4 @@
-"""Flip times, bounds and checks of the domino setting against hand solutions and simulations."""
+"""Test flip times, bounds and checks of the domino chain against hand solutions and simulations."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ from pu_lib.updates import PAPER, SoftmaxPolicyGradient
 
 
 def compared(check: Check, **arguments: object) -> dict[tuple[str, bool], Tally]:
-    """Return the tallies of a check by quantity and whether it is as printed."""
+    """Return the tallies of a check by quantity and `as_printed`."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     return {(tally.quantity, tally.as_printed): tally for tally in recorder.tallies.values()}
@@ -34,7 +34,7 @@ def test_counts_match_hand_solution():
 
 
 def test_recursion_rejects_initial_policies_that_may_flip_back():
-    assert simulate(2, "pg-es", 5, start="1/10") == [6, 2]  # the first flip comes back
+    assert simulate(2, "pg-es", 5, start="1/10") == [6, 2]  # the first flip is reversed
     with pytest.raises(ValueError, match="a state of pg-es may flip back"):
         recursion(2, "pg-es", 5, start="1/10")
     for start in (0, 1):
@@ -85,7 +85,7 @@ def test_large_weights_flip_one_state_per_step(update):
 
 @pytest.mark.parametrize("states", [1, 2, 5, 6])
 def test_escort_domino_with_short_steps_takes_2_to_the_h_minus_1_steps(states):
-    """With short steps PG-ES takes 2^h - 1."""
+    """PG-ES takes 2^h - 1 steps if its steps are short."""
     least = 2**states - 1
     assert domino(states, "pg-es", "0.01", max_steps=least) == least
     for fewer in (least - 1, 0):
@@ -104,14 +104,14 @@ def test_step_limit_depends_on_the_number_of_states():
 def test_theorems_give_flip_times_of_many_states(monkeypatch):
     assert domino(10**9, "di", "0.3") == 3_999_999_995
     assert domino(10**9, "di", "0.3") == recursion(20, "di", "0.3")[0] + 4 * (10**9 - 20)
-    # above 50 000 steps the recoveries of PG-SM are enclosed in blocks
+    # The recoveries of PG-SM are enclosed in blocks above 50 000 steps.
     blocks = domino(18, "pg-sm", "0.5")
     monkeypatch.setattr(do, "MAX_QUICK_STEPS", 10**9)
     assert blocks == domino(18, "pg-sm", "0.5") > 2**18
 
 
 def test_float_recursion_raises_below_the_tolerance():
-    """With constant weights NPG doubles and adds one, whatever the weight."""
+    """Each flip time of NPG is twice the next one plus 1 for every constant weight."""
     assert recursion(4, "npg", "1e-6") == [15, 7, 3, 1]
     with pytest.raises(OutOfReach, match="npg moves the policy by too little"):
         recursion(4, "npg", "1e-13")
@@ -124,7 +124,7 @@ def test_linked_recursion_rejects_invalid_states(states):
 
 
 class Lazy(SoftmaxPolicyGradient):
-    """The softmax policy gradient under another name, with its own step."""
+    """The softmax policy gradient under a different name."""
 
     name = "lazy"
 
@@ -136,14 +136,14 @@ def test_user_updates_are_solved_in_floats():
     assert len(probabilities) == times[0] + 1
 
 
-# Known answers
+# Hand solutions
 
 
 def test_direct_flip_times_match_hand_solution():
-    # weight 1/2: at 0 after two steps, at the start after four, above it after five
+    # With weight 1/2, a probability is 0 after two steps, 1/2 after four and above 1/2 after five.
     assert [domino(h, "di", "1/2") for h in range(1, 6)] == [1, 3, 6, 9, 12]
     assert simulate(5, "di", "1/2") == do.direct_flip_times(5, Fraction(1, 2)) == [12, 9, 6, 3, 1]
-    # weight 1, the default: at 0 after one step, at the start after two, above it after three
+    # With the default weight 1, it is 0 after one step, 1/2 after two and above 1/2 after three.
     assert simulate(3, "di") == [5, 3, 1]
     assert [do.direct_flip_time(h, Fraction(1, 2)) for h in range(1, 6)] == [1, 3, 6, 9, 12]
     assert do.di_bound_printed(3, Fraction(1, 2)) == 5
@@ -190,14 +190,14 @@ def test_bounds_and_sequences_match_hand_solution():
 
 
 def test_direct_check_matches_hand_solution():
-    # at weight 1 each state takes two steps more than the next one; the printed bound allows one
+    # With weight 1, each state takes two steps more than the next; the printed bound allows one.
     finding = checks.direct_is_linear.run()
     assert (finding.margin, finding.instance) == (-20, {"eta": "1", "states": 21})
     assert (finding.figures["steps"], finding.figures["bound"]) == (1 + 2 * 20, 1 + 20)
 
 
 def test_intermediate_rewards_do_not_lower_the_amplitude():
-    # X_k - r_k halves at every state, whatever the intermediate rewards
+    # X_k - r_k halves at every state for all intermediate rewards.
     along = [Fraction(k * k % 7 - 3) for k in range(6)]
     worth, leaving = along[-1], along[-1] - 2**5
     for k in range(4, -1, -1):
@@ -206,7 +206,7 @@ def test_intermediate_rewards_do_not_lower_the_amplitude():
 
 
 def test_chain_flips_match_hand_solution():
-    # with one state left, walking has the value 1 and jumping 0.8 from the first step on
+    # If one state is left, walking has the value 1 and jumping 0.8 from the first step.
     assert do.chain_flips(1, "ce", 1.0) == [1]
     times = do.chain_flips(9, "di", 1.0)
     assert times == sorted(times, reverse=True)
@@ -217,7 +217,7 @@ def test_chain_flips_match_hand_solution():
 
 
 def test_chain_preference_matches_hand_solution():
-    # jumping 0.8 g^2, g = 0.99; walking g (0.6 0.8 g^2 + 0.4 g)
+    # With g = 0.99, jumping has the value 0.8 g^2, and walking g (0.6 * 0.8 g^2 + 0.4 g).
     walk = 0.99 * (0.6 * 0.8 * 0.99**2 + 0.4 * 0.99)
     assert checks.states_flip_in_order.run().margin == pytest.approx(0.8 * 0.99**2 - walk)
 
@@ -257,7 +257,7 @@ def test_lemma_13_check_matches_hand_solution():
 
 
 def test_slope_through_z_matches_hand_solution():
-    """At y = 4 and eta = 1, z = 9, z' = 5 z^(1/2) = 15 and y' = z'/2."""
+    """If y = 4 and eta = 1, then z = 9, z' = 5 z^(1/2) = 15 and y' = z'/2."""
     assert checks._slope_through_z(4.0, 1.0, 0.5, 5.0) == pytest.approx(7.5, rel=1e-14)
 
 
@@ -273,7 +273,7 @@ def test_long_direct_domino_uses_the_theorem(monkeypatch):
 
 @pytest.mark.parametrize("eta", ["1/8", "1/2", "1", "2"])
 def test_direct_domino_with_decaying_weights_matches_floats(eta: str) -> None:
-    """Compare with a simulation in floats, in which no near tie occurs."""
+    """The flip times equal those of a simulation in floats without near ties."""
     states, policy, flips, t = 4, [0.5] * 4, [0] * 4, 0
     while not flips[0]:
         t += 1
@@ -292,7 +292,7 @@ def test_direct_domino_with_decaying_weights_matches_floats(eta: str) -> None:
 
 @pytest.mark.parametrize("states", [2, 3, 4])
 def test_fixed_point_of_one_state_does_not_stop_the_others(states: int) -> None:
-    """With these growing weights the second step makes one state a fixed point."""
+    """The second step of these growing weights moves one state to a fixed point."""
     arguments = {"step_size": 1, "schedule": "geometric:25/18"}
     steps = simulate(states, "pg-es", **arguments)
     assert steps == [math.inf] * (states - 2) + [3, 1]
@@ -300,7 +300,7 @@ def test_fixed_point_of_one_state_does_not_stop_the_others(states: int) -> None:
 
 
 def test_rest_term_of_lemma_13_solved_by_hand() -> None:
-    """At log n = 2 and eta = 1 it is 3 log 2 + 5 + log 2, and log X_n has the printed sum."""
+    """The term is 3 log 2 + 5 + log 2 if log n = 2 and eta = 1, and log X_n is the printed sum."""
     assert do.rest_term(2.0, 1.0) == pytest.approx(4 * math.log(2) + 5)
     eta, log_n = 0.5, 3.0
     factor = 1 + 1 / (log_n - 1)

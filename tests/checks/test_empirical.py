@@ -1,4 +1,4 @@
-"""Checks of the experiments: inequalities, statistics, and tables that change statuses."""
+"""Test the checks of the experiments: inequalities, statistics and tables that change a status."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -75,7 +75,7 @@ def found_of(*inequalities):
 
 
 def rows_of(finding):
-    """Return number and limit of each inequality of a finding, by name."""
+    """Return the number and the limit of each inequality of a finding, by name."""
     return {
         tally.quantity: (tally.worst[0].value, f"{tally.relation} {tally.limit}")
         for tally in finding.tallies
@@ -83,7 +83,7 @@ def rows_of(finding):
 
 
 def counted(finding, holds, words=""):
-    """Return how many inequalities with these words hold, are refuted or are undecided."""
+    """Return the number of inequalities with these words that have this outcome."""
     return sum(t.worst[0].holds is holds and words in t.quantity for t in finding.tallies)
 
 
@@ -135,12 +135,12 @@ UNKNOWN = Inequality("unknown", ratio_bounds(values(10), values(10), 10.0), ">",
     ],
 )
 def test_undecided_inequalities_give_a_status_of_their_own(parts, status):
-    """A sentence is undecided if all numbers agree, and open if nothing is decided otherwise."""
+    """The status is undecided if all estimates agree, and otherwise open if nothing is decided."""
     assert found_of(*parts).status is status
 
 
 def test_margin_equals_the_margin_of_the_worst_inequality():
-    """Refuted inequalities are worst, then undecided ones."""
+    """The margin is that of a refuted inequality, or else of an undecided inequality."""
     holds = above(1.1, 1.05, 1.2, name="holds")
     undecided = above(1.9, 0.9, 2.5, name="undecided")
     refuted = above(0.9, 0.8, 0.95, name="refuted")
@@ -178,7 +178,7 @@ def test_bandwidth_interpolates_between_rates():
 
 
 def test_inequality_reports_a_different_status_at_other_levels():
-    # 2 of 100 resamples below 1: inside with 95 %, outside with 99 %
+    # Two of the 100 resamples are below 1: outside the 95 % interval, but inside the 99 % interval.
     near = above(2, *([0.9] * 2), *([2.0] * 98))
     assert near.holds()
     assert near.holds(0.90)
@@ -197,11 +197,11 @@ def test_close_finding_reports_a_different_status_at_other_levels():
     assert list(clear.instance) == ["interval of 95 %"]
 
 
-# Times at the cap
+# Censored times
 
 
 def test_ratios_of_censored_times_are_bounds():
-    """Ratios of 4 or 10 to 2 or 10 with the cap 10: no, one or both times are censored."""
+    """Neither, one or both times of a ratio are censored by the cap 10."""
     a, b = np.array([4.0, 10.0, 4.0, 10.0]), np.array([2.0, 2.0, 10.0, 10.0])
     assert ratio_bounds(a, b, 10.0).tolist() == [[2.0, 5.0, 0.0, 0.0], [2.0, np.inf, 0.4, np.inf]]
     assert ratio_bounds(a, b, np.inf).tolist() == [[2.0, 5.0, 0.4, 1.0]] * 2
@@ -238,7 +238,7 @@ def test_ratio_of_two_censored_times_is_undecided():
     assert (median.worst[0].value, median.worst[0].holds) == ("unknown", None)
     assert [value for value, _ in rows_of(finding).values()].count("unknown") == 1
     assert (finding.reported["held"], finding.reported["parts"]) == (2, 9)
-    # if all runs at huge rates are censored, all comparisons of their times are undecided
+    # If all runs with huge step sizes are censored, all comparisons of their times are undecided.
     slow = scale_times("experiment", "greedy-limit", 1e6)
     lost = run_with(checks.sarsa_limit, table=slow)
     assert [value for value, _ in rows_of(lost).values()][3:] == ["unknown"] * 6
@@ -304,7 +304,7 @@ def test_censored_runs_on_long_chains_are_counted():
     reported = checks.length_es_variance.run().reported
 
     def compare_with_table(experiment, options, words):
-        """Count the censored runs at the lengths at which both updates lose fewer than half."""
+        """Compare with the censored runs at lengths with fewer than half censored."""
         length = TABLE["experiment"].isin(["chain-length", experiment])
         rows = TABLE[length & (TABLE["scheme"] == "LowOffPol")]
         rows = rows[
@@ -326,7 +326,7 @@ def test_censored_runs_on_long_chains_are_counted():
 
 
 def test_variance_of_pg_es_is_that_of_plain_floats():
-    """PG-ES varies more in plain floats; with exponents the same runs leave this undecided."""
+    """PG-ES varies more than PG-SM in plain floats; the runs with exponents do not decide this."""
     assert run_with(checks.length_es_variance).status is Status.REPRODUCED
     scaled = run_with(checks.length_es_variance, in_floats=False)
     assert scaled.status is Status.PARTLY
@@ -366,7 +366,7 @@ def test_runs_in_plain_floats_replace_runs_with_exponents():
     others = [0, 2, 3, 4]
     assert np.array_equal(cliff.steps[:, others], committed().of(panel).steps[:, others])
     assert np.array_equal(exponents.of(panel).steps, committed().of(panel).steps)
-    # without runs in plain floats the others stay
+    # A panel without runs in plain floats keeps its runs with exponents.
     lacking = PANELS["chain/HiOffPol/7"]
     assert np.array_equal(floats.of(lacking).steps, committed().of(lacking).steps)
 
@@ -405,7 +405,7 @@ def test_runs_censored_because_of_rounding_are_counted_by_panel():
         assert reported["of them pass"] == (~lost["censored_y"]).sum()
 
 
-# Numbers of curves, by hand
+# Statistics of curves by hand
 
 
 def test_factors_ranges_and_shifts_match_hand_solution():
@@ -460,7 +460,7 @@ def test_resampled_statistics_match_the_drawn_runs(n_runs):
     rng = np.random.default_rng(n_runs)
     times = rng.integers(1, 9, size=(n_runs, 2, 3)).astype(float)
     curves = Curves(np.arange(3.0), ("ce", "di"), times, times == 8.0)
-    drawn = times[draws(n_runs)]  # resamples by runs by updates by positions
+    drawn = times[draws(n_runs)]  # shape (resamples, runs, updates, positions)
     for order in (0.01, 0.25, 0.5, 0.9, 1.0):
         quantiles = resampled_quantile(times[:, 0], order)
         assert np.array_equal(quantiles, [lower_quantile(each, order) for each in drawn[:, :, 0]])
@@ -508,7 +508,7 @@ def test_missing_panels_and_repeated_runs_raise():
         run_with(checks.pg_sm_slow, table=pd.concat([rows, rows.head(1)]))
 
 
-# Acting greedily
+# Greedy limit
 
 EXPLORING = {
     "chain/LowOffPol": ("chain", "LowOffPol"),
@@ -518,7 +518,7 @@ EXPLORING = {
 
 
 def greedy_runs(domain, scheme, beta=0.8):
-    """Return the steps at the rate 10^9, one column an update, with a row for each run."""
+    """Return the steps at step size 10^9, with a row for each run and a column for each update."""
     rows = TABLE[(TABLE["experiment"] == "sarsa-limit") & (TABLE["beta"] == beta)]
     rows = rows[(rows["domain"] == domain) & (rows["scheme"] == scheme)]
     assert (rows["step_size"] == 1e9).all()
@@ -529,7 +529,7 @@ def greedy_runs(domain, scheme, beta=0.8):
 def test_no_update_beats_acting_greedily_with_exploration(name):
     steps = greedy_runs(*EXPLORING[name])
     assert steps.shape == (100, 3)
-    # the limit is one algorithm, whichever update tends to it
+    # All updates tend to the same algorithm.
     assert steps["di"].equals(steps["ce"])
     assert steps["di"].equals(steps["mce"])
     panel = PANELS[name]
@@ -556,11 +556,11 @@ def test_acting_greedily_is_lost_without_exploration():
 def test_table_of_greedy_limits_has_medians_and_means():
     markup = figures.greedy_limit(["cliff", "random-mdp/NoExplo"])._repr_html_()
     assert "1,984 (2,042)</td></tr>" in markup
-    assert "1,000,000 (692,227)</td></tr>" in markup  # DI's mean, as few of its runs pass
+    assert "1,000,000 (692,227)</td></tr>" in markup  # few runs of DI pass
     assert markup.count("<tr>") == 3
 
 
-# Checks on tables that make the sentence false
+# Checks on tables for which the sentence is false
 
 
 def test_faster_greedy_sarsa_changes_the_status():
@@ -601,7 +601,7 @@ def test_altered_runs_have_swapped_labels_or_scaled_times():
 
 
 def test_gain_by_another_critic_is_over_the_rates_with_both_critics(monkeypatch):
-    """CE has rates 1 and 2 with both critics; its best with the paper's critic is at rate 3."""
+    """CE has step sizes 1 and 2 with both critics, and its best with the paper's critic is 3."""
     critic = "paper sarsa=expected replay=model"
     base = {"experiment": "random-mdp", "scheme": "NoExplo", "n_states": 100, "max_steps": 1000}
 
@@ -632,7 +632,7 @@ def test_gain_by_another_critic_is_over_the_rates_with_both_critics(monkeypatch)
 
 
 def test_other_critics_are_run_at_the_best_rates_of_ce_and_mce():
-    """Rates at which CE and MCE lose most runs cannot show what holds them back."""
+    """Step sizes at which CE and MCE lose most runs do not show the effect of a critic."""
     curves, runs = results_of(None).curves("random-mdp/NoExplo"), critic_runs()
     for update in ("ce", "mce"):
         row = curves.updates.index(update)
@@ -642,7 +642,7 @@ def test_other_critics_are_run_at_the_best_rates_of_ce_and_mce():
 
 
 def test_wall_is_that_of_plain_floats():
-    """The wall is there in plain floats alone, also if only the first half of the runs is used."""
+    """The wall exists only in plain floats, even in the first half of the runs."""
     half = TABLE[TABLE["run"] < 50]
     assert run_with(checks.pg_es_wall, table=half).status is Status.REPRODUCED
     scaled = run_with(checks.pg_es_wall, table=half, in_floats=False)
@@ -650,11 +650,11 @@ def test_wall_is_that_of_plain_floats():
     assert scaled.reported["with exponents"] < 2
 
 
-# Inequalities that were changed after the first runs
+# Changed inequalities
 
 
 def test_first_forms_of_inequalities_give_the_listed_status():
-    """The forms of the first version, written out again, on the committed runs."""
+    """The first forms of the inequalities have the listed statuses on the committed runs."""
     ours, exponents = {}, committed().with_exponents
     worst = [
         Inequality(u, factor_apart(a, b)[:, near].max(axis=1), "<", 2.0)
@@ -701,7 +701,7 @@ def test_initial_hyde_value_zero_has_one_of_the_largest_effects():
 
 def test_interventions_have_no_effect_without_noise_or_learning():
     assert np.all(interventions.greedy_with_noise(0.0, runs=1) == pytest.approx(1.0))
-    # steps of next to nothing neither climb nor fall
+    # Tiny steps neither reach the goal nor decrease the value.
     assert interventions.climb_from_jumping("mce", 1e-9, max_steps=3) == (3, 0)
     assert interventions.reached_zero("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
     assert interventions.stopped_exploring("ce", 1e-9, runs=2, last=60).tolist() == [0.0, 0.0]
@@ -731,11 +731,11 @@ def test_random_tie_runs_replace_runs_of_the_same_updates():
     statuses = both_rules(checks.ce_worst)
     assert statuses["first"] == judge_first(int(statuses["runs"])) == "reproduced"
     assert statuses["drawn"] == "undecided"
-    assert checks.ce_worst.run().reported["drawn"] == 2  # by the medians
+    assert checks.ce_worst.run().reported["drawn"] == 2  # both medians
 
 
 def test_tie_rules_are_compared_on_common_runs(monkeypatch):
-    """With ties drawn there are three runs of CE and two of MCE."""
+    """Only two runs are compared if CE has three runs with random ties and MCE has two."""
     update = ["ce"] * 3 + ["mce"] * 2
     table = pd.DataFrame({"update": update, "run": [0, 1, 2, 0, 1]}).assign(
         experiment="random-ties", scheme="NoExplo", step_size=1.0
@@ -764,7 +764,7 @@ def test_ring_is_strongly_connected_and_line_is_not():
 
 @pytest.mark.parametrize("branching", [1, 2])
 def test_share_of_connected_random_mdps_agrees_with_poisson_limit(branching):
-    """The number of states without a predecessor is nearly Poisson, and 0 with e^-mean."""
+    """The number of states without a predecessor is about Poisson, so P(0) = e^-mean."""
     draws_ = list(checks_live._links(branching, 1000))
     assert all(len(set(state)) == branching for state in draws_[0].reshape(-1, branching).tolist())
     lonely = 100 * (1 - branching / 100) ** (4 * 99)
@@ -775,7 +775,7 @@ def test_share_of_connected_random_mdps_agrees_with_poisson_limit(branching):
     assert finding.reported["draws"] == 1000
 
 
-# The runs of the experiments
+# Runs of the experiments
 
 
 def test_initial_parameters_of_actors_match_hand_solution():
@@ -808,7 +808,7 @@ def test_chain_length_panel_has_every_length():
 
 
 def test_effect_is_significant_if_its_interval_excludes_one(monkeypatch):
-    """Ratios 10, 1/10 and 1: a mean effect of 10^(2/3), clear in the first two of three cells."""
+    """Ratios 10, 1/10 and 1 have the mean effect 10^(2/3), and the first two are significant."""
     cells = pd.DataFrame(
         {
             "detail": "a",
@@ -823,7 +823,7 @@ def test_effect_is_significant_if_its_interval_excludes_one(monkeypatch):
     assert (row["effect"], row["largest"]) == (pytest.approx(10 ** (2 / 3)), pytest.approx(10.0))
 
 
-# Inequalities and live checks, by hand
+# Inequalities and live checks by hand
 
 
 def test_inequality_is_refuted_if_its_number_equals_the_limit():
@@ -878,7 +878,7 @@ def test_one_decrease_refutes_monotonicity(monkeypatch):
 
 
 def test_clopper_pearson_interval_is_correct_for_no_and_all_events() -> None:
-    # 0 of 20: in 95 of 100 the share is below 1 - 0.025^(1/20) (Clopper and Pearson 1934).
+    # The upper end for 0 of 20 events is 1 - 0.025^(1/20) at level 95 % (Clopper and Pearson 1934).
     assert clopper_pearson_upper(20) == pytest.approx(scipy.special.betaincinv(1, 20, 0.975))
     assert clopper_pearson_upper(20, 0.9) == pytest.approx(1.0 - 0.05**0.05)
     never, always = share("", np.zeros(20), "<", 0.05), share("", np.ones(20), ">", 0.9)

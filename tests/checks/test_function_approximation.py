@@ -1,4 +1,4 @@
-"""Function approximation: kernels, models and learning against cases solved by hand."""
+"""Test kernels, models and learning with function approximation against hand solutions."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +20,7 @@ HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
 
 
 def compared(check: Check, **arguments: Any) -> dict[str, Tally]:
-    """Return the tallies of a check, by quantity, relation and limit."""
+    """Return the tallies of a check by quantity, relation and limit."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     return {
@@ -35,7 +35,7 @@ def least_slack(check: Check, **arguments: Any) -> dict[str, float]:
 
 
 def test_exact_projections_match_hand_solution() -> None:
-    # threshold (1 + 1/2 - 1)/2 = 1/4 with the third action left out
+    # The threshold is (1 + 1/2 - 1)/2 = 1/4 without the third action.
     assert ap.exact_projection([ONE, HALF, Fraction(-1)]) == [Fraction(3, 4), Fraction(1, 4), ZERO]
     assert ap.exact_projection([HALF, HALF]) == [HALF, HALF]
 
@@ -50,14 +50,15 @@ def test_exact_projection_agrees_with_float_projection() -> None:
 
 
 def test_exact_steps_match_hand_solution() -> None:
-    # sparsemax of (1/2, 1/4, -2) has support {1, 2}: mean of q there 1/2, steps -1/10 and 1/10
+    # The sparsemax of (1/2, 1/4, -2) has support {1, 2}, on which q has the mean 1/2, so the steps
+    # are -1/10 and 1/10.
     z, q = [HALF, Fraction(1, 4), Fraction(-2)], [ZERO, ONE, Fraction(9)]
     moved = ap.exact_step(ap.SPARSEMAX, z, q, Fraction(1, 5))
     assert moved == [Fraction(2, 5), Fraction(7, 20), Fraction(-2)]
     np.testing.assert_allclose(
         [float(x) for x in moved], ap.SPARSEMAX.step([0.5, 0.25, -2.0], [0.0, 1.0, 9.0], 0.2)
     )
-    # di from (1, 0) along (0, 1) by 1/10: (1, 1/10) less 1/20
+    # DI moves (1, 0) by 1/10 along (0, 1) and projects the result: (1, 1/10) - 1/20.
     moved = ap.exact_step("di", [ONE, ZERO], [ZERO, ONE], Fraction(1, 10))
     assert moved == [Fraction(19, 20), Fraction(1, 20)]
 
@@ -91,11 +92,11 @@ def test_scores_start_at_the_offset() -> None:
 
 
 def test_learning_step_agrees_with_tabular_step() -> None:
-    """One context with a constant feature only: the chain rule is the tabular step."""
+    """A step by the chain rule is the tabular step for one context with a constant feature."""
     task = ap.Task("one", ap.contexts(1).mdp, np.zeros((2, 1)))
     run = ap.learn("ce", task, ap.linear(task.features, 3), 1, step_size=2.0)
     q = task.mdp.evaluate(np.full((2, 3), 1 / 3)).q
-    # weight step_size / n_states = 1 at the context; its score is the constant's weight
+    # The context has the weight step_size / n_states = 1, and its score is the constant's weight.
     pi = UPDATES["ce"].policy(UPDATES["ce"].step(np.zeros((2, 3)), q, 1.0))
     assert run.performance[1] == pytest.approx(task.mdp.normalised_performance(pi))
     assert run.performance[0] == pytest.approx(0.0)
@@ -123,25 +124,25 @@ def test_losing_steps_match_hand_solution() -> None:
 
 
 def test_fit_before_projection_is_a_di_step() -> None:
-    """One context with a constant feature: the fit is exact, and the step is that of `di`."""
+    """The fit is exact for one context with a constant feature, so the step is that of `di`."""
     task = ap.Task("one", ap.contexts(1).mdp, np.zeros((2, 1)))
     run = fitted.fitted_run(task, [0.25])
     q = task.mdp.evaluate(np.full((2, 3), 1 / 3)).q
     pi = project_simplex(1 / 3 + 0.25 * q)
     assert run.performance[1] == pytest.approx(task.mdp.normalised_performance(pi), abs=1e-12)
     assert run.errors[0] == pytest.approx(0.0, abs=1e-12)
-    # no discount: 1 / eta alone
+    # The bound is 1 / eta, since the discount is 0.
     assert run.bounds[1] == pytest.approx(4.0, abs=1e-12)
 
 
 def test_fit_error_of_indistinguishable_contexts_matches_hand_solution() -> None:
-    """Two contexts that look alike, values (1, 0) and (0, 1): the fit is (1/2, 1/2) at both."""
+    """Two contexts with the same features and values (1, 0) and (0, 1) have the fit (1/2, 1/2)."""
     rewards = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     transitions = np.zeros((3, 2, 3))
     transitions[:, :, 2] = 1.0
     mdp = FiniteMDP(transitions, rewards, [0.5, 0.5, 0.0], 0.0, [False, False, True])
     run = fitted.fitted_run(ap.Task("twins", mdp, np.zeros((3, 1))), [2.0])
-    # at the first, fitted minus target, over eta: (1/2, 1/2) - (1, 0)
+    # The fit minus the target of the first context, divided by eta, is (1/2, 1/2) - (1, 0).
     assert run.errors[0] == pytest.approx(1.0)
     assert run.performance[1] == pytest.approx(0.0, abs=1e-12)
     assert run.gaps[1] == pytest.approx(0.5)
@@ -165,13 +166,13 @@ def test_fitted_run_rejects_an_unknown_position_of_the_fit() -> None:
 
 
 def test_linear_escort_policy_is_optimal_on_two_contexts() -> None:
-    """Three independent features (with the constant) for two contexts: zeros can be placed."""
+    """Three independent features, one of them constant, allow arbitrary scores on two contexts."""
     assert ap.best_linear(ap.contexts(2), restarts=10) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_reversal_paths_match_hand_solution() -> None:
     paths = ap.reversal_paths(2, 0.1, total=4)
-    # in steps of 1/20 from 1/2, there and back
+    # The probability moves in steps of 1/20 from 1/2 to 3/5 and back.
     np.testing.assert_allclose(paths["di"], [0.5, 0.55, 0.6, 0.55, 0.5])
     np.testing.assert_allclose(paths["sparsemax"], paths["di"])
     stuck = ap.reversal_paths(12, 0.1, total=40)
@@ -185,14 +186,14 @@ def test_objective_gradients_match_hand_solution() -> None:
         name: autograd.grad(lambda x, o=objective: o(x, q))(f + (name == "pg-es"))[0, 0]
         for name, objective in checks.OBJECTIVES.items()
     }
-    # pi (1 - pi); at scores of one 2 x 1/2 x 1/2; 1 - pi; 1 - 1/2
+    # pi (1 - pi); 2 * 1/2 * 1/2 for scores of 1; 1 - pi; and 1 - 1/2
     assert slope == pytest.approx({"pg-sm": 0.25, "pg-es": 0.5, "ce": 0.5, "sparsemax": 0.5})
 
 
 def test_tanh_agrees_with_numpy() -> None:
     x = np.r_[np.linspace(-30, 30, 2001), np.logspace(-12, 1, 100)]
     np.testing.assert_allclose(ap._tanh(x), np.tanh(x), rtol=1e-14)
-    # its derivative at artanh(1/2) is 1 - 1/4
+    # The derivative at artanh(1/2) is 1 - 1/4.
     assert autograd.grad(ap._tanh)(np.log(3) / 2) == pytest.approx(0.75, rel=1e-14)
 
 
@@ -251,7 +252,7 @@ def test_sparsemax_is_the_projection_for_large_scores(z: list[float]) -> None:
     np.testing.assert_allclose(ap.sparsemax(np.array(z)), project_simplex(z), atol=1e-12)
 
 
-# Natural policy gradient, by short independent code
+# Natural policy gradient, compared with independent code
 
 
 def own_softmax(f: Floats) -> Floats:
@@ -260,7 +261,7 @@ def own_softmax(f: Floats) -> Floats:
 
 
 def own_contexts() -> tuple[Floats, Floats]:
-    """Return the features, with a constant, and the rewards of the thirty contexts."""
+    """Return the features of the thirty contexts, including a constant, and the rewards."""
     x = np.random.default_rng(1).uniform(-1, 1, (30, 2))
     angles = 2 * np.pi * np.arange(3) / 3
     return np.column_stack([np.ones(30), x]), x @ np.stack([np.cos(angles), np.sin(angles)])
@@ -272,7 +273,7 @@ def own_performance(pi: Floats, rewards: Floats) -> float:
 
 
 def fisher_step(derivatives: Floats, pi: Floats, q: Floats, damping: float) -> Floats:
-    """Return the natural gradient by its definition, with loops over states and actions."""
+    """Return the natural gradient from its definition, by loops over states and actions."""
     size = derivatives.shape[-1]
     fisher, gradient = damping * np.eye(size), np.zeros(size)
     for s, (p, values) in enumerate(zip(pi, q, strict=True)):
@@ -298,7 +299,7 @@ def test_linear_natural_gradient_agrees_with_independent_code(rate: float) -> No
 
 
 def test_neural_natural_gradient_agrees_with_independent_code() -> None:
-    """The derivatives of the network are central differences here."""
+    """The independent code differentiates the network by central differences."""
     x, rewards = own_contexts()
     theta, path = ap.contexts().models()[1].initial.copy(), []
 
@@ -318,11 +319,11 @@ def test_neural_natural_gradient_agrees_with_independent_code() -> None:
     assert run.performance[-1] > 0.9
 
 
-# A common shift of the actions of a state
+# Common shift of all actions of a state
 
 
 class ShiftedReplicator(ap.NeuralReplicator):
-    """NeuRD with a number added to all scores of a state, a shift that softmax ignores."""
+    """NeuRD with a constant added to all scores of a state, which does not change the softmax."""
 
     def advance(self, theta: Floats, q: Floats, weight: Floats, rng: Any) -> Floats:
         shift = np.cos(np.arange(len(q)))[:, np.newaxis] - 1.0
@@ -348,7 +349,7 @@ def test_shift_of_a_direction_matters_in_networks_only(kind: str) -> None:
 
 
 def test_shift_of_a_linear_direction_matters_if_actions_have_features_of_their_own() -> None:
-    """With scores <x(s, a), theta> a shift is harmless only if the features sum to zero."""
+    """A shift of scores <x(s, a), theta> has no effect only if the features sum to zero."""
     task = ap.contexts()
     features = np.random.default_rng(0).normal(size=(31, 3, 4))
     for x, harmless in ((features, False), (features - features.mean(axis=1)[:, None], True)):
@@ -368,7 +369,7 @@ SHIFTED_VALUES = ("pg-sm", "pg-es", "ce", "mce", "npg", ap.NEURD)
 @pytest.mark.parametrize("update", SHIFTED_VALUES, ids=lambda u: getattr(u, "name", u))
 @pytest.mark.parametrize("neural", [False, True])
 def test_shift_of_the_values_changes_no_curve(update: str | Update, neural: bool) -> None:
-    """The optimal policies are the same, so every update should learn the same."""
+    """A shift of the values by state changes neither the optimal policy nor the performance."""
     task = ap.contexts()
     shift = np.where(task.mdp.terminal, 0.0, np.sin(np.arange(task.mdp.n_states)))[:, None]
     moved = replace(
@@ -382,7 +383,7 @@ def test_shift_of_the_values_changes_no_curve(update: str | Update, neural: bool
         ),
     )
     model = task.models(float(update == "pg-es"))[neural]
-    # rates at which rounding errors do not grow
+    # Rounding errors do not grow at this step size.
     plain, other = (ap.learn(update, t, model, 40, 0.3).performance for t in (task, moved))
     np.testing.assert_allclose(plain, other, atol=1e-8)
 

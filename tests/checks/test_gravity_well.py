@@ -1,4 +1,4 @@
-"""The gravity well: known answers for steps, bounds, fits and the checks' arithmetic."""
+"""Test steps, bounds, escape times and checks of the gravity well against hand solutions."""
 
 import decimal
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from pu_lib.updates import PAPER, UPDATES, SoftmaxPolicyGradient, make_update, p
 
 
 def finding_of(function: Callable[..., Any], **arguments: Any) -> Finding:
-    """Return the finding of a check with other arguments."""
+    """Return the finding of a check with the given arguments."""
     return Check("x", function, arguments=arguments).run()
 
 
 @pytest.fixture
 def comparisons_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, list[Comparison]]]:
-    """Return a function that returns all comparisons of a check, by quantity."""
+    """Return a function that returns all comparisons of a check by quantity."""
     monkeypatch.setattr("pu_lib.claims.recorder.KEPT_COMPARISONS", 1000)
 
     def all_of(function: Callable[..., Any], **arguments: Any) -> dict[str, list[Comparison]]:
@@ -39,7 +39,7 @@ def comparisons_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, l
 
 @pytest.mark.parametrize("name", PAPER)
 def test_certified_increase_agrees_with_floats(name):
-    """The kernels on balls (on rationals, for DI) and the vectorised updates."""
+    """The kernels on balls (on rationals for DI) agree with the vectorised updates."""
     for example in (gravity.SOFTMAX_EXAMPLE, gravity.ESCORT_EXAMPLE, gravity.CE_EXAMPLE):
         pi, q = example.floats()
         balls = certified(lambda example=example: gravity.certified_increase(name, example, "0.1"))
@@ -61,7 +61,7 @@ def test_certified_escort_increase_agrees_with_floats(p, factor):
 
 
 def test_certified_escort_step_to_zero_is_exact():
-    """With p = 1 the step is rational: the parameters become (-9, 27, 1, 0)/35."""
+    """The step is rational if p = 1: the parameters become (-9, 27, 1, 0)/35."""
     example = gravity.Example(("2/35", "17/35", "12/35", "4/35"), ("-3/4", "3/4", "-3/4", "-1/4"))
     balls = gravity.certified_increase(make_update("pg-es", p=1.0), example, "2/5")
     expected = [9 / 37 - 2 / 35, 27 / 37 - 17 / 35, 1 / 37 - 12 / 35, -4 / 35]
@@ -69,7 +69,7 @@ def test_certified_escort_step_to_zero_is_exact():
 
 
 def test_certified_increase_defaults_to_weight_one():
-    """DI moves a quarter between two actions whose values differ by one half."""
+    """A step of DI moves a probability of 1/4 if the values of the two actions differ by 1/2."""
     example = gravity.Example(("1/2", "1/2"), ("1/2", 0))
     assert [float(x) for x in gravity.certified_increase("di", example)] == [0.25, -0.25]
     sign, lead = gravity.certified_margin("di", example)
@@ -100,7 +100,7 @@ def test_integer_projection_agrees_with_float_projection():
 
 
 def test_failing_shares_match_the_numbers_in_the_correction():
-    """The shares quoted in the correction of "much more restricted"."""
+    """The correction of "much more restricted" quotes these shares."""
     shares = [gravity.failing_share(name, (1.0, 0.99, 0.0), 0.1) for name in ("pg-es", "pg-sm")]
     assert [round(100 * share, 1) for share in shares] == [47.6, 48.1]
 
@@ -159,17 +159,18 @@ def test_escape_bounds_match_hand_solution():
     assert escape.escape_bound("pg-sm", start, q, 0.5) == (pytest.approx(97.0), np.inf)
     assert escape.escape_bound("mce", start, q, 0.5) == (0.0, 19.0)  # 4 log 99 = 18.4
     assert escape.escape_bound("di", start, q, 0.5) == (0.0, 4.0)  # 0.98 / (1/4) = 3.9
-    # log 99 / 2 = 2.30 in steps of log(1 + (1/4) / sqrt(1 + (9/16) s)).
+    # Steps of log(1 + (1/4) / sqrt(1 + (9/16) s)) must add up to log 99 / 2 = 2.30.
     _, high = escape.escape_bound("pg-es", start, q, 0.5)
     gains = np.log1p(0.25 / np.sqrt(1 + 9 / 16 * np.arange(100)))
     assert high == 1 + int(np.argmax(np.cumsum(gains) >= np.log(99) / 2))
 
 
 def test_escape_steps_match_hand_solution():
-    """DI from (1/8, 3/4, 1/8), values (1, 1/2, 0), weight 1/4: all numbers are dyadic.
+    """All numbers of this run of DI are dyadic, so the count is exact.
 
-    (3/8, 7/8, 1/8) exceeds one by 3/8 and projects to (1/4, 3/4, 0). From then on a step moves
-    1/16 from the second to the first: 5/16, 6/16, 7/16, 8/16.
+    The first step leads to (3/8, 7/8, 1/8), whose sum exceeds 1 by 3/8, and which is projected to
+    (1/4, 3/4, 0). Each later step moves 1/16 from the second action to the first, which has then
+    5/16, 6/16, 7/16 and 8/16.
     """
     assert float(escape.escape_steps("di", [0.125, 0.75, 0.125], [1.0, 0.5, 0.0], 0.25)) == 5.0
     assert (
@@ -199,9 +200,10 @@ def test_corner_bound_matches_hand_solution():
 
 
 def test_corner_check_margin_matches_hand_solution():
-    """DI in one step of 0.3 with values (1, 0.9, 0): (0.31, 0.87, 0.39) less 0.19 each.
+    """The second action reaches 0.68 in one step of DI, and its corner bound is 0.795.
 
-    The second action, which started with 0.6 against 0.01, has 0.68 of the 0.795 it may reach.
+    The step has weight 0.3 and the values (1, 0.9, 0). It adds (0.3, 0.27, 0) to the policy
+    (0.01, 0.6, 0.39) and subtracts 0.19 from each probability.
     """
     check = checks.no_wrong_corner_attracts.function
     assert finding_of(check, updates=("di",), n_runs=1, n_steps=1).margin == pytest.approx(
@@ -210,7 +212,7 @@ def test_corner_check_margin_matches_hand_solution():
 
 
 def test_projection_check_rejects_incorrect_projection():
-    """A wrong projection that gives all mass to the first coordinate."""
+    """The check fails for a projection that gives all mass to the first coordinate."""
 
     def stuck(points, unit):
         numerators = np.zeros_like(points)
@@ -220,13 +222,13 @@ def test_projection_check_rejects_incorrect_projection():
     check = checks.the_largest_move_gains_most
     finding = finding_of(check, draw=checks._any_moves, project=stuck, n_samples=50)
     assert finding.status == "false as stated"
-    # At worst the mass of another coordinate, which gains nothing, was one: -1 - 1.
+    # At worst, the top coordinate loses a mass of 1 to the first coordinate: -1 - 1.
     assert finding.margin is not None
     assert -2.0 <= finding.margin < -1.0
 
 
 def test_sufficient_condition_weight_matches_hand_solution():
-    """The least weight by hand, and a step of that weight, which must lower the best action."""
+    """A step of the least weight decreases the probability of the best action."""
     finding = checks.the_sufficient_condition_is_met_near_the_corner.run()
     (tally,) = [t for t in finding.tallies if t.quantity == "least weight that meets it"]
     easiest = tally.worst[0].instance
@@ -260,10 +262,10 @@ def test_invalid_arguments_raise():
 
 
 def test_remainders_of_the_escort_expansion_match_hand_solution():
-    """At p = 2 and with values that hardly differ the remainders are the squares of the steps."""
+    """The steps are epsilon theta_b and epsilon theta_c if p = 2 and delta is tiny."""
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-40")
-    assert c == pytest.approx(1e-6, rel=1e-12)  # adv(c) = eps, squared, times pi(c) = eps
-    # b: (eps sqrt(1 - 2 eps))^2, less the 2 eps (eps theta_b)... that the first term has too much
+    assert c == pytest.approx(1e-6, rel=1e-12)  # adv(c)^2 pi(c) = eps^3
+    # theta_b = sqrt(1 - 2 eps), and the first-order term is 2 eps theta_b
     theta = np.sqrt(0.98)
     assert b == pytest.approx(abs((theta + 0.01 * theta) ** 2 - 0.98 - 0.02 * theta), rel=1e-9)
 
@@ -280,7 +282,7 @@ def test_remainders_do_not_depend_on_the_decimal_context() -> None:
 
 
 def test_remainders_are_scaled_by_their_order(comparisons_of) -> None:
-    """p = 2, epsilon = 1/100, delta = 1/10000: orders 3/2 at b, and 5/2 at c, below 3."""
+    """The orders for p = 2 are 3/2 at b and 5/2 at c, the smaller of 3 - 1/p and 5 - 4/p."""
     sizes = remainders(comparisons_of(checks.the_expansion_leaves_out_small_terms.function))
     b, c = gravity.escort_remainders(2.0, "1e-2", "1e-4", 1.0)
     here = {place: size for (place, *where), size in sizes.items() if where == [2.0, 1e-2, 1e-4]}
@@ -292,7 +294,7 @@ def test_remainders_are_scaled_by_their_order(comparisons_of) -> None:
 
 
 def remainders(comparisons: dict[str, list[Comparison]]) -> dict[tuple[Any, ...], float]:
-    """Return the remainders over their orders by place, p, epsilon and delta."""
+    """Return the ratios of the remainders to their orders by place, p, epsilon and delta."""
     return {
         (quantity.replace("remainder at ", "").replace(" over its order", ""), *at.values()): value
         for quantity, group in comparisons.items()
@@ -301,15 +303,15 @@ def remainders(comparisons: dict[str, list[Comparison]]) -> dict[tuple[Any, ...]
 
 
 def test_escape_bounds_of_two_actions_match_hand_solution() -> None:
-    """Odds 9 to 1 and weight 1/2: 4 log 9 = 8.8 for CE; 0.8 over 1/2 for DI."""
+    """The bounds at odds of 9 and weight 1/2 are 4 log 9 = 8.8 for CE and 0.8 / (1/2) for DI."""
     assert escape.escape_bound("ce", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 9.0)
     assert escape.escape_bound("di", [0.1, 0.9], [1.0, 0.0], 0.5) == (0.0, 2.0)
-    # PG-SM: (9 - 1) / (2 w) at least
+    # PG-SM takes at least (9 - 1) / (2 w) steps.
     assert escape.escape_bound("pg-sm", [0.1, 0.9], [1.0, 0.0], 0.5) == (pytest.approx(8.0), np.inf)
 
 
 def test_tied_gain_is_not_counted_as_a_lead() -> None:
-    """DI moves (1/4, 1/4, 1/2) to (3/8, 3/8, 1/4): the first two actions gain the same."""
+    """DI moves (1/4, 1/4, 1/2) to (3/8, 3/8, 1/4), so the first two actions gain equally."""
     tied = gravity.Example(("1/4", "1/4", "1/2"), (1, 1, 0))
     finding = finding_of(
         checks.another_action_gains_more, update="di", example=tied, weights=("3/8",)
@@ -319,7 +321,7 @@ def test_tied_gain_is_not_counted_as_a_lead() -> None:
 
 
 def test_printed_remainder_order_is_correct_for_p_three_halves(comparisons_of) -> None:
-    """At p = 3/2 both are 7/3, and the next term of the binomial series has p(p - 1)/2 = 3/8."""
+    """Both orders are 7/3 for p = 3/2, and the next binomial coefficient is p(p - 1)/2 = 3/8."""
     sizes = remainders(
         comparisons_of(checks.the_expansion_leaves_out_small_terms.function, below=())
     )
@@ -337,7 +339,7 @@ def test_random_projection_points_have_zeros_and_ties(draw) -> None:
 
 
 def test_greedy_path_ends_at_0_99() -> None:
-    """A step of DI with weight 1/2 moves a quarter between two actions whose values differ by 1."""
+    """A step of DI with weight 1/2 moves a probability of 1/4 if the two values differ by 1."""
     path = [escape.greedy_path("di", [0.5, 0.5], [1.0, 0.0], 0.5, n) for n in (1, 9)]
     assert [each.tolist() for each in path] == [[0.5, 0.75], [0.5, 0.75, 1.0]]
     assert escape.greedy_path("di", [0.99, 0.01], [1.0, 0.0], 0.001, 9).tolist() == [0.99]
@@ -357,7 +359,7 @@ def test_greedy_path_stops_early(monkeypatch) -> None:
 
 
 def test_di_escape_steps_in_the_check_match_hand_solution(comparisons_of) -> None:
-    """From (0, 1, 0), nearly, half of the lead of the best value moves over at each step."""
+    """Each step of DI from about (0, 1, 0) moves half of the value gap to the best action."""
     (comparisons,) = comparisons_of(
         checks.escape_times_obey_their_bounds, updates=("di",), weights=(1.0,)
     ).values()
@@ -369,7 +371,7 @@ def test_di_escape_steps_in_the_check_match_hand_solution(comparisons_of) -> Non
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1, 3)])
 def test_margin_matches_hand_solution(shape: tuple[int, ...]) -> None:
-    """DI, weight 3/10: from (1/5, 3/10, 1/2) to (2/5, 1/5, 2/5)."""
+    """DI with weight 3/10 moves (1/5, 3/10, 1/2) to (2/5, 1/5, 2/5)."""
     pi = np.broadcast_to([0.2, 0.3, 0.5], shape)
     margins = gravity.margin("di", pi, [1.0, 0.0, 0.0], 0.3)
     np.testing.assert_allclose(margins, np.full(shape[:-1], 0.3))
@@ -377,7 +379,7 @@ def test_margin_matches_hand_solution(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("name", ["di", "pg-sm", "pg-es"])
 def test_certified_margin_uses_the_smaller_of_two_close_leads(name: str) -> None:
-    """Two leads that agree as floats: the ball must contain the smaller one."""
+    """Two leads are equal as floats, and the ball contains only the smaller lead."""
     small = Fraction(1, 10**20)
     example = gravity.Example((Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)), (1, 0, small))
     _, margin = gravity.certified_margin(name, example)

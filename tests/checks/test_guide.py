@@ -1,4 +1,4 @@
-"""Known answers for the claims of the guide, from code of its own; more are in tests/explorers."""
+"""Test the claims of the guide against independent code, as tests/explorers/test_guide.py does."""
 
 from decimal import Decimal, localcontext
 
@@ -15,7 +15,7 @@ def softmax(theta):
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-9])
 def test_near_ties_by_independent_code(noise):
-    """The late change is that of two actions which take turns as the greedy one."""
+    """The late changes come from two actions that alternate as the greedy action."""
     changes = measures.ties(noise=noise)
     for name in ("ce", "mce", "npg"):
         theta, policies = np.zeros(3), []
@@ -23,7 +23,7 @@ def test_near_ties_by_independent_code(noise):
             q = np.array([1 + noise * (-1) ** (t + 1), 1 - noise * (-1) ** (t + 1), 0])
             pi = softmax(theta)
             up = np.eye(3)[np.argmax(q)] - pi
-            if name == "mce":  # the best action gains as under CE, the others lose equal shares
+            if name == "mce":  # the best action gains as in CE, and the others lose equally
                 best = np.argmax(q)
                 up = np.where(np.arange(3) == best, 1 - pi[best], -(1 - pi[best]) / 2)
             theta = theta + (q if name == "npg" else up)
@@ -31,14 +31,14 @@ def test_near_ties_by_independent_code(noise):
         assert changes[name] == pytest.approx(
             np.abs(np.diff(policies[-50:], axis=0)).max(), rel=1e-6
         )
-    # DI moves each of the two probabilities by half the difference of the values
+    # DI moves each of the two probabilities by half of the difference of the values.
     assert changes["di"] == pytest.approx(noise, rel=1e-6)
-    # and NPG by the derivative 1/4 of the sigmoid times the difference
+    # NPG moves each of them by the difference times 1/4, the derivative of the sigmoid.
     assert changes["npg"] == pytest.approx(noise / 2, rel=1e-6)
 
 
 def test_returns_after_a_change_by_independent_code():
-    """Log-odds go out for n steps and come back, in forty digits."""
+    """The log-odds increase for 100 steps and then return to 0, computed with forty digits."""
     with localcontext(prec=40):
         zero, half = Decimal(0), Decimal("0.5")
 
@@ -49,7 +49,7 @@ def test_returns_after_a_change_by_independent_code():
             "pg-sm": lambda x, s: x + s * 2 * sigmoid(x) * sigmoid(-x),
             "npg": lambda x, s: x + s,
             "ce": lambda x, s: x + s * 2 * sigmoid(-s * x),
-            "di": lambda x, s: min(half, max(-half, x + s * half)),  # the probability less one half
+            "di": lambda x, s: min(half, max(-half, x + s * half)),  # pi - 1/2
         }
         for name, known in {"pg-sm": 104, "npg": 100, "ce": 3, "di": 1}.items():
             x, back = zero, 0

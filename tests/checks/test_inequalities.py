@@ -1,7 +1,7 @@
-"""The inequalities behind sentences on the experiments, on three panels computed by hand.
+"""Test the inequalities behind sentences on the experiments on three panels solved by hand.
 
-A panel has one time for each update at three rates, without resamples, so that the interval of an
-inequality is its number.
+A panel has one time for each update at three step sizes and no resamples, so the interval of an
+inequality is its point estimate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,17 @@ from pu_lib.updates import PAPER
 Rows = list[tuple[str, str]]
 
 RATES, LENGTHS = np.array([0.1, 1.0, 10.0]), np.array([5.0, 10.0, 20.0])
-# PG-SM, PG-ES, DI, CE, MCE
+# The rows are PG-SM, PG-ES, DI, CE and MCE.
 SLOW = np.array([[[400, 40, 80], [90, 30, 600], [60, 6, 12], [10, 5, 20], [8, 4, 16]]], float)
 NEAR = np.array([[[16, 8, 80], [15, 45, 90], [40, 8, 4], [5, 5, 50], [6.4, 3.2, 32]]])
 FAST = np.array([[[50, 20, 20], [60, 15, 60], [30, 6, 3], [2, 1, 2], [3, 1.5, 6]]])
-CAP = 1000.0  # above all times here
-# The share of censored runs
+CAP = 1000.0  # above all times
+# Shares of censored runs
 CUT = np.array([[[1, 0.5, 1], [1, 0.5, 1], [0, 0.25, 0.75], [0.5, 0.125, 1], [0, 0.5, 1]]])
 
 
 class Panel:
-    """A panel with the attributes of `Curves` that checks use."""
+    """A panel with those attributes of `Curves` that the checks use."""
 
     fewest_runs = 1000
     updates = PAPER
@@ -89,8 +89,8 @@ def rows(limit: str, *values: str) -> Rows:
 
 
 CASES: Sequence[tuple[Check, Rows]] = [
-    # best times: 40, 30, 6, 5 and 4 on the cliff, 8, 15, 4, 5 and 3.2 on the chain of 7 states,
-    # so that the third action slows down 5, 2, 1.5, 1 and 1.25 times
+    # The best times are 40, 30, 6, 5 and 4 on the cliff and 8, 15, 4, 5 and 3.2 on the chain of 7
+    # states, so the third action slows the updates down by 5, 2, 1.5, 1 and 1.25.
     (checks.pg_sm_slow, rows("> 5", "10")),
     (checks.cliff_gravity, rows("> 1", "2.5", "3.33", "5", "4")),
     (checks.cliff_marginal, [("5", "> 2"), ("1", "< 2")]),
@@ -101,10 +101,10 @@ CASES: Sequence[tuple[Check, Rows]] = [
     (checks.cliff_best, rows("> 1", "5")),
     (checks.mce_small_rates, [("1.25", "> 1"), ("1.25", "< 2")]),
     (checks.ce_without_gravity, [("1", "< 2"), ("5", "> 2")]),
-    # in range of either are: all three rates, with factors 25, 5 and 1; two with 6 and 1.5; with
-    # 4/3 and 3; with 2 and 1; with 5/4 twice
+    # The factors at the step sizes in either range are 25, 5 and 1 for PG-SM, 6 and 1.5 for PG-ES,
+    # 4/3 and 3 for DI, 2 and 1 for CE, and 5/4 and 5/4 for MCE.
     (checks.exploration, rows("< 2", "5", "3", "2", "1.41", "1.25")),
-    # in range of either are: all three rates, with 8, 2 and 4; the first two, with 3/2 and 2
+    # The factors at the step sizes in either range are 8, 2 and 4 for PG-SM, 3/2 and 2 for PG-ES.
     (checks.pg_unchanged, rows("< 2", "2", "2", "4", "1.73")),
     (
         checks.es_sides,
@@ -123,13 +123,14 @@ CASES: Sequence[tuple[Check, Rows]] = [
         checks.beat_sarsa,
         rows("> 2", "3", "4", "20", "24", "30", "15", "8", "30", "24", "37.5"),
     ),
-    # in range of either are: two rates with 5/4 twice; with 32/25 and 25/16; all, with 3/2 twice
-    # and 3
+    # The factors at the step sizes in either range are 5/4 and 5/4, then 32/25 and 25/16, then 3/2,
+    # 3/2 and 3 in the three schemes.
     (checks.ce_equals_mce, rows("< 1.25", "1.25", "1.41", "1.89")),
-    # of two decades PG-ES has 1.367, 1 and 1.585 in range, the next narrowest 1.477 and 1.252 twice
+    # PG-ES is in range over 1.367, 1 and 1.585 decades, and the next narrowest update over 1.477,
+    # 1.252 and 1.252 decades.
     (checks.es_bandwidth, rows("> 0", "0.11", "0.252", "-0.333")),
     (checks.ce_worst, rows("> 1", "0.1", "0.213")),
-    # CE has all of its two decades in range, MCE one and log 3 / log 4 of the other
+    # CE is in range over two decades, and MCE over one and log 3 / log 4 of the other.
     (
         checks.hioffpol_helps,
         rows("> 2", "5", "5", "2.67", "2.13", "2", "1.79"),
@@ -137,7 +138,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
     (checks_live.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
     (checks_live.offpolicy_fixes, rows("> 0", "0.375")),
     (checks_live.no_projection, rows("< 0.05", "0")),
-    # the rate next to 0.0316 is 0.1, at which DI loses no run and CE half of them
+    # DI loses no run and CE half of its runs at 0.1, the step size next to 0.0316.
     (checks_live.still_explores, [("0", "< 0.1"), ("1", "> 0.9"), ("-0.5", "> 0")]),
     (checks.ce_best, rows("> 1", *["1.2"] * 3)),
     (checks.noexplo_advantage, rows("> 1", "1.2", "1.5")),
@@ -150,12 +151,13 @@ CASES: Sequence[tuple[Check, Rows]] = [
             *rows("< 0.5", "0.5", "0.5", "0", "0.125", "0"),
         ],
     ),
-    # PG-SM is best at rate 1, and evaluated at 10
+    # PG-SM is best at step size 1 and is evaluated at 10.
     (checks.best_rates, rows("< 1.5", "2", "1", "1", "1", "1") * 2),
-    # with 10 and 20 states: 40/30 and 80/600; 30/6 and 80/20
+    # The ratios for 10 and 20 states are 30/40 and 600/80, and 30/6 and 80/20.
     (checks.length_pg, [*rows("< 2", "2.37", "2.37"), *rows("> 2", "4.47", "4.47")]),
     (checks.length_fast, rows("< 2", "7.5")),
-    # with 10 and 20 states: 6/4 and 12/16; on 10 states DI takes 6 at rate 1 and 12 above
+    # The ratios for 10 and 20 states are 6/4 and 12/16. On 10 states, DI takes 6 steps at step size
+    # 1 and 12 steps at 10.
     (checks.length_di_slower, [*[("1.06", "> 1"), ("1.06", "< 2")] * 2, ("0.5", "> 1")]),
     (checks.duplicates_ce, rows("< 1.1", "1.05")),
     (checks.duplicates_mce, [("2.4", "> 1"), ("2.4", "< 2")]),
@@ -176,7 +178,7 @@ def test_inequalities_match_hand_solution(
 def test_equal_shares_are_undecided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three in four of a thousand runs of DI and of CE are censored: DI may lose more or fewer."""
+    """It is undecided which update loses fewer runs if DI and CE lose 3/4 of a thousand runs."""
     monkeypatch.setattr(Panel, "estimates", lambda *_: np.full((1, 5, 3), 0.75))
     *_, less = checks_live.still_explores.run().tallies
     assert (less.worst[0].value, less.worst[0].holds) == ("0", None)

@@ -1,4 +1,4 @@
-"""The literature: bounds, criteria and the ladder against cases solved by hand."""
+"""Test bounds, criteria and the hard chain of the literature against hand solutions."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ HALF = np.array([[0.5, 0.5]])
 
 
 def compared(check: Check, **arguments: Any) -> dict[str, Tally]:
-    """Return the tallies of a check, by quantity, relation and limit."""
+    """Return the tallies of a check by quantity, relation and limit."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     return {tally.compared: tally for tally in recorder.tallies.values()}
 
 
 def slacks(check: Check, **arguments: Any) -> list[float]:
-    """Return the slacks of the kept comparisons, the least first."""
+    """Return the slacks of the stored comparisons in increasing order."""
     tallies = compared(check, **arguments).values()
     return sorted(one.slack for tally in tallies for one in tally.worst)
 
@@ -37,20 +37,20 @@ def test_divergences_match_hand_solution() -> None:
 
 
 def test_mirror_descent_bounds_of_one_state_match_hand_solution() -> None:
-    """Visits and start coincide, so that the coefficient is 1 / (1 - gamma) = 2; D = 1/4."""
+    """The mismatch is 1 / (1 - gamma) = 2 in one state, and the divergence D is 1/4."""
     assert md.mismatch(ONE_STATE) == pytest.approx(2.0)
     assert md.constant_bound(ONE_STATE, "di", HALF, 0.5, 3) == pytest.approx((1.0 + 4.0) / 4)
-    # the uniform policy is worth 1 of 2
+    # The uniform policy has the value 1, and the optimal value is 2.
     expected = 0.5**2 * (1.0 + 0.25 / (0.1 * 0.5))
     assert md.geometric_bound(ONE_STATE, "di", HALF, 0.1, 2) == pytest.approx(expected)
     assert md.adaptive_bound(1.0, 0.5, 2, 0.25) == pytest.approx(0.25 * 2.0)
 
 
 def test_steps_to_optimum_match_hand_solution() -> None:
-    """Weight 0.1, gap 1: a step moves 0.05, so that 10 updates lead from 1/2 to 1."""
+    """A step of weight 0.1 moves 0.05 if the gap is 1, so 10 updates lead from 1/2 to 1."""
     assert md.advantage_gap(ONE_STATE) == pytest.approx(1.0)
     assert md.steps_to_optimum(ONE_STATE, 0.1, False) == 10
-    # occupancy 2
+    # The occupancy of the state is 2.
     assert md.steps_to_optimum(ONE_STATE, 0.1, True) == 5
     assert md.steps_to_optimum(ONE_STATE, 0.1, False, most=3) == 3
     assert md.finite_bound(ONE_STATE, 1.0, False) == pytest.approx(2 * 2 * (2 + 4) - 1)
@@ -58,12 +58,12 @@ def test_steps_to_optimum_match_hand_solution() -> None:
 
 
 def test_first_adaptive_step_matches_hand_solution() -> None:
-    """D = 1/4 and c = 1/4, so that the step is 1: the better action is reached at once."""
+    """The first step has size D / c = 1, since D = c = 1/4, and ends at the better action."""
     assert md.adaptive_run(ONE_STATE, "di", 1) == pytest.approx([1.0, 0.0])
 
 
 def test_second_adaptive_step_matches_hand_solution() -> None:
-    """From 4 on c is 1 and 1/4: steps 1/4 and (9/64) / (1/4) lead from 1/2 to 5/8 to 29/32."""
+    """If c_0 = 4, the steps 1/4 and (9/64) / (1/4) lead from 1/2 to 5/8 and to 29/32."""
     assert md.adaptive_run(ONE_STATE, "di", 2, 4.0) == pytest.approx([1.0, 3 / 4, 3 / 16])
 
 
@@ -72,14 +72,15 @@ def test_hard_chain_values_match_hand_solution() -> None:
     best = hard.mdp.optimal()
     np.testing.assert_allclose(best.v[hard.rungs], 0.96 ** (2.0 * hard.rungs))
     np.testing.assert_array_equal(np.argmax(best.policy[1:], axis=1), 1)
-    # stopping at rung 3: 0.5 * 0.96^(2 + 5/6) + 0.96^2 * 0.05 * 0.5 * 0.96^(2/3)
+    # The value of stopping at rung 3 is
+    # 0.5 * 0.96^(2 + 5/6) + 0.96^2 * 0.05 * 0.5 * 0.96^(2/3).
     stop = 0.5 * 0.96 ** (2 + 5 / 6) + 0.96**2 * 0.05 * 0.5 * 0.96 ** (2 / 3)
     assert best.q[3, 0] == pytest.approx(stop)
     assert hard.copies.tolist() == [1.0, 10.0, 10.0, *[1.0] * 10]
 
 
 def test_di_with_huge_weights_has_the_crossing_times_of_policy_iteration() -> None:
-    """A huge weight of `di` is policy iteration: the bottom first, then every rung in turn."""
+    """DI with a huge weight is policy iteration and solves the rungs in turn from the bottom."""
     times = lit.crossing_times("di", lit.hard_chain(4, 1.0), 1e9, 10)
     assert times[0] == times[1] == 1.0
     assert np.all(np.diff(times[1:]) <= 2.0)
@@ -87,11 +88,11 @@ def test_di_with_huge_weights_has_the_crossing_times_of_policy_iteration() -> No
 
 
 def test_committal_matches_hand_solution() -> None:
-    # pg-sm: theta moves by w r (1 - pi) for the sampled, by -w r pi(other) for the other
+    # PG-SM moves theta by w r (1 - pi) for the sampled action and by -w r pi for the other action.
     left = lit.committal("pg-sm", [0.5, 1.0], 0, 1)
     assert left[0] == 0.5
     assert left[1] == pytest.approx(1.0 / (1.0 + np.exp(0.5)))
-    # npg: by r / pi = 1 for the sampled alone
+    # NPG moves theta by r / pi = 1 for the sampled action only.
     assert lit.committal("npg", [0.5, 1.0], 0, 1)[1] == pytest.approx(1.0 / (1.0 + np.e))
 
 
@@ -119,7 +120,7 @@ def test_sampled_regret_of_one_sample_matches_hand_solution() -> None:
 
 
 def test_linear_natural_gradient_matches_hand_solution() -> None:
-    """Features (1, 0, -1): the fit is (r1 - r3) / 2 times them, which hides the best arm."""
+    """The fit is (r1 - r3) / 2 times the features (1, 0, -1), which hide the best arm."""
     features, rewards = np.array([[1.0], [0.0], [-1.0]]), np.array([0.6, 1.0, 0.0])
     pi = lit.linear_natural(features, rewards, 2.0, 5)
     scores = 10 * 0.3 * features[:, 0]
@@ -128,7 +129,7 @@ def test_linear_natural_gradient_matches_hand_solution() -> None:
 
 
 def test_best_of_n_matches_hand_solution() -> None:
-    # values 2, 3, 1 with proposal 1/2, 1/4, 1/4: up to each 3/4, 1, 1/4
+    # The cumulative probabilities of the values 2, 3 and 1 are 3/4, 1 and 1/4.
     np.testing.assert_allclose(
         lit.best_of_n([0.5, 0.25, 0.25], [2.0, 3.0, 1.0], 2), [1 / 2, 7 / 16, 1 / 16]
     )
@@ -146,7 +147,7 @@ def test_off_policy_step_matches_hand_solution() -> None:
 
 
 class Short(type(UPDATES["pg-es"])):
-    """The escort update, with a first parameter that is too small by a millionth."""
+    """The escort update with an error of -1e-6 in the first parameter."""
 
     def step(self, theta, q, weight=1.0, rng=None):
         return super().step(theta, q, weight, rng) - 1e-6 * np.eye(len(theta))[0]
@@ -158,7 +159,7 @@ def test_sphere_check_detects_small_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_crossing_time_of_a_state_of_value_zero_is_zero() -> None:
-    """Nine tenths of zero are reached at once."""
+    """A state of value zero has nine tenths of its value before the first step."""
     mdp = FiniteMDP(np.ones((1, 2, 1)), [[0.0, 0.0]], [1.0], 0.5)
     hard = lit.HardChain(mdp, np.array([0]), np.ones(1))
     assert lit.crossing_times("npg", hard, most=2).tolist() == [0.0]
@@ -166,7 +167,7 @@ def test_crossing_time_of_a_state_of_value_zero_is_zero() -> None:
 
 @pytest.fixture
 def halved(monkeypatch) -> list[list[float]]:
-    """Mock one run with gaps 1, 1/2 and 1/4; return the requested step sizes."""
+    """Mock one run with gaps 1, 1/2 and 1/4 and return the requested step sizes."""
     requested = []
 
     def lacking(mdp, name, etas):
@@ -180,7 +181,7 @@ def halved(monkeypatch) -> list[list[float]]:
 
 @pytest.mark.parametrize(("power", "bounds"), [(1.0, [6.0, 3.0, 1.5]), (2.0, [6.0, 1.5, 6 / 16])])
 def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
-    """With steps that double the bound is (1 + D / (eta / 2)) / 2^k, and D = 1/4."""
+    """The bound for doubling step sizes is (1 + D / (eta / 2)) / 2^k with D = 1/4."""
     expected = [bound * 2**k - 1.0 + checks.ROUNDING for k, bound in enumerate(bounds)]
     least = slacks(checks.growing_steps_obey_xiaos_bound, power=power)
     assert least == pytest.approx(sorted(expected), abs=1e-12)
@@ -189,7 +190,7 @@ def test_linear_rate_slack_matches_hand_solution(power, bounds, halved) -> None:
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_constant_step_slack_matches_hand_solution(power, halved) -> None:
-    """The bound is (2 D / eta + 2^2) / (k + 1), with 2 for the horizon: 9, 9/2 and 3."""
+    """The bound (2 D / eta + 2^2) / (k + 1), where 2 is 1 / (1 - gamma), is 9, 9/2 and 3."""
     expected = [9.0 / (k + 1) ** power * 2**k - 1.0 for k in range(3)]
     least = slacks(checks.constant_steps_obey_xiaos_bound, power=power)
     assert least == pytest.approx(sorted(expected))
@@ -198,7 +199,7 @@ def test_constant_step_slack_matches_hand_solution(power, halved) -> None:
 
 @pytest.mark.parametrize("power", [1.0, 3.0])
 def test_adaptive_step_slack_matches_hand_solution(power, halved, monkeypatch) -> None:
-    """The values are away by 1, 1/2 and nothing; the bound is (1 + c / (1/2)^2) / 2^k."""
+    """The gaps are 1, 1/2 and about 0, and the bound is (1 + c / (1/2)^2) / 2^k."""
     monkeypatch.setattr(checks.md, "adaptive_run", lambda *_: np.array([1.0, 0.5, 1e-13]))
     expected = [0.4, 1.4 / 2.0**power * 2.0 - 1.0, np.inf]
     least = slacks(checks.adaptive_steps_obey_johnsons_bound, power=power)
@@ -268,18 +269,18 @@ def test_gaussian_policy_has_mean_and_variance() -> None:
     actions = np.linspace(-6.0, 6.0, 241)
     assert pi @ actions == pytest.approx(0.5, abs=1e-6)
     assert pi @ (actions - 0.5) ** 2 == pytest.approx(1.0, abs=1e-6)
-    # of unit variance, so that the gradient of the mean reward of a is 1
+    # The reward is the action, so the gradient of the mean reward is 1.
     assert earlier.loss_step("all actions", np.zeros(1), actions, earlier.gaussian_of) == (
         pytest.approx([1.0], abs=1e-6)
     )
 
 
 def test_likelihood_ratio_and_visits_solved_by_hand() -> None:
-    """From the uniform policy walking once and jumping has probability 1/4."""
+    """The uniform policy first walks and then jumps with probability 1/4."""
     mdp, pi = chain(3, discount=0.5), np.full((3, 2), 0.5)
     assert earlier.undiscounted_visits(mdp, pi) == pytest.approx([1.0, 0.5, 0.0])
     jump, walk = mdp.rewards[0, 0], mdp.rewards[1, 1]
-    # the advantages of jumping are half the differences of what the two actions earn
+    # The advantage of jumping is half of the difference of the two actions' returns.
     late = 0.5 * (mdp.rewards[1, 0] - walk)
     early = 0.5 * (jump - 0.5 * 0.5 * (mdp.rewards[1, 0] + walk))
     expected = [[0.5 * early, -0.5 * early], [0.5 * 0.5 * 0.5 * late, -0.5 * 0.5 * 0.5 * late]]

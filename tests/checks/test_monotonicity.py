@@ -1,4 +1,4 @@
-"""Changes of the value, worst decreases and certified steps, against cases solved by hand."""
+"""Test changes of the value, worst decreases and certified steps against hand solutions."""
 
 import mpmath
 import numpy as np
@@ -43,7 +43,7 @@ def test_certified_step_rejects_direct_update():
 
 
 def test_ball_softmax_is_accurate_for_large_parameters():
-    """Two parameters that differ by one: e and 1 of e + 1."""
+    """The probabilities are 1/(1 + e) and e/(1 + e) if the parameters differ by 1."""
     with ctx.workprec(53):
         policy = certified.ball_softmax([arb(2**52), arb(2**52 + 1)])
         assert max(float(p.rad()) for p in policy) < 1e-14
@@ -51,14 +51,14 @@ def test_ball_softmax_is_accurate_for_large_parameters():
 
 
 def test_value_change_of_one_ce_step_matches_hand_solution():
-    # CE from two uniform actions, weight log 3: theta = (0.5, -0.5) log 3, policy (3/4, 1/4)
+    # A CE step of weight log 3 from (0, 0) leads to theta = (0.5, -0.5) log 3 and (3/4, 1/4).
     change = mono.value_change("ce", np.zeros(2), np.array([1.0, 0.0]), np.log(3.0))
     assert change == pytest.approx(0.25)
     assert mono.step_advantage(*np.array([[0.5, 0.5], [0.75, 0.25], [4.0, 2.0]])) == 0.5
 
 
 def test_step_advantage_keeps_small_gaps():
-    """A quarter moves to the best action from the next one, which is 1e-20 behind."""
+    """A probability of 1/4 moves to the best action from an action whose value is 1e-20 lower."""
     q = np.array([0.0, -1e-20, -1.0])
     change = mono.step_advantage(np.array([0.5, 0.5, 0.0]), np.array([0.75, 0.25, 0.0]), q)
     assert change == pytest.approx(0.25e-20, rel=1e-12, abs=0.0)
@@ -73,14 +73,14 @@ def test_worst_drops_are_ordered_and_have_known_limits():
     for w in (0.01, 0.3, 1.0, 5.0, 20.0):
         assert 0 < mono.worst_drop_three(w) <= mono.worst_drop_any(w) < 1
     assert mono.worst_drop_three(100.0) > 0.9999
-    # to first order in w: max x(1-x)(2x-1) = sqrt(3)/18 and max x^2(1-x) = 4/27
+    # The limits to first order in w are max x(1-x)(2x-1) = sqrt(3)/18 and max x^2(1-x) = 4/27.
     assert mono.worst_drop_three(1e-6) / 1e-6 == pytest.approx(np.sqrt(3) / 18, rel=1e-5)
     assert mono.worst_drop_any(1e-6) / 1e-6 == pytest.approx(4 / 27, rel=1e-5)
 
 
 @pytest.mark.parametrize("w", [1e-3, 0.7, 30.0, 1500.0, 1e6])
 def test_worst_drops_agree_with_60_digit_maximisation(w):
-    """Maximise in 60 digits, over the logarithm of 1 - x."""
+    """Maximise over the logarithm of 1 - x with 60 digits."""
 
     def loss(log_rest, rate):
         rest = mpmath.exp(log_rest)
@@ -113,12 +113,12 @@ def test_search_finds_larger_drops_than_random_draws():
 
 
 def test_escort_safe_weight_matches_hand_solution():
-    # theta = (3, 1), q = (1, 0): v - q(2) = 0.9; p = 2: 10/0.9; p = 3: 2 x 28/(3 x 27/28)
+    # v - q(2) = 0.9, so the weight is 10/0.9 for p = 2 and (2 * 28)/(3 * 27/28) for p = 3.
     theta, q = np.array([3.0, 1.0]), np.array([1.0, 0.0])
     assert mono.escort_safe_weight(theta, q) == pytest.approx(10 / 0.9)
     assert mono.escort_safe_weight(theta, q, p=3.0) == pytest.approx(56 / (81 / 28))
     assert mono.escort_safe_weight(theta, np.ones(2)) == np.inf
-    # an action without mass does not move, whatever its value
+    # The parameter of an action with probability 0 does not change for any value.
     assert mono.escort_safe_weight(np.array([3.0, 0.0]), q) == np.inf
 
 
@@ -130,14 +130,14 @@ def test_escort_step_above_safe_weight_lowers_the_value():
 
 
 def test_certified_changes_of_a_chain_match_hand_solution():
-    """Two states: the first leads to the second, which pays 1 or 0 and ends in itself."""
+    """The first state leads to the second, which pays 1 or 0 and leads to itself."""
     mdp = FiniteMDP(np.eye(2)[[[1, 1], [1, 1]]], [[0.0, 0.0], [1.0, 0.0]], [1.0, 0.0], 0.5)
     equal = np.array([True, False])
     with ctx.workprec(128):
         weight = np.array([1.0, 2.0])
         change = certified.certified_changes("mce", mdp, np.zeros((2, 2)), weight, equal)
         rise = [float(x) for x in change]
-    # theta moves to (1, -1): pi = 1/(1 + e^-2), v(s1) = 2 pi, v(s0) = pi
+    # theta moves to (1, -1), so pi = 1/(1 + e^-2), v(s1) = 2 pi and v(s0) = pi.
     gain = 1 / (1 + np.exp(-2)) - 0.5
     np.testing.assert_allclose(rise, [gain, 2 * gain], rtol=1e-15)
 
@@ -197,7 +197,7 @@ def test_zero_step_size_lowers_no_value():
 
 
 def test_incorrect_step_advantage_fails_by_the_relative_change(monkeypatch):
-    """Replace the step advantage by zero, so that no change is predicted."""
+    """The margin is the relative change of the values if the step advantage is zero."""
     monkeypatch.setattr(checks, "step_advantage", lambda pi, new, q: 0.0 * q[:, 0])
     first = checks.step_advantage_gives_the_change.run(stop_at_failure=True)
     rng = np.random.default_rng(4)
@@ -216,7 +216,7 @@ def test_small_mdps_have_all_sizes_and_discounts():
 
 
 class Away(type(UPDATES["ce"])):
-    """CE for the opposite values."""
+    """CE with the negated action values."""
 
     def step(self, theta, q, weight=1.0, rng=None):
         return super().step(theta, -np.asarray(q), weight, rng)
@@ -240,7 +240,7 @@ def test_advantage_check_detects_missing_term(monkeypatch, update):
 
 @pytest.mark.parametrize("n_actions", [3, 5])
 def test_decrease_with_many_actions_matches_hand_solution(n_actions):
-    """The greedy action has a tiny probability and gains from the likely one and the rest."""
+    """The greedy action has a tiny probability, so the likely action loses to the others."""
     losses = []
     for likely in np.linspace(0.5, 0.999, 60):
         pi = np.r_[0.0, likely, np.full(n_actions - 2, (1 - likely) / (n_actions - 2))]
@@ -270,7 +270,7 @@ def test_mdp_with_given_values_has_these_values():
 
 
 def test_decrease_in_a_loop_is_that_of_one_state_over_one_minus_gamma():
-    """One state whose three actions lead back to it: the values add up along the loop."""
+    """The value decreases by 1 / (1 - gamma) times the decrease of the reward in one state."""
     drop = mono.search_drop("ce", 3, 1.0, rounds=250)
     loop = mono.mdp_with_values(np.random.default_rng(0), drop.policy[None], drop.q[None], 0.9)
     new = UPDATES["ce"].step(np.log(drop.policy), drop.q, 1.0)
@@ -287,7 +287,7 @@ def test_escort_safe_weight_scales_with_squared_parameters(scale: float) -> None
 
 
 def test_errors_on_the_chain_of_two_states_add_up() -> None:
-    """By hand: g_2 = 1 + gamma, and staying in state 2 is worth -(1 + gamma) / (1 - gamma)."""
+    """Staying in state 2 has the value -g_2 / (1 - gamma) with g_2 = 1 + gamma."""
     with precision(512):
         run = erring_chain("0.5", 2)
         assert float(run.gap) == pytest.approx(1.5 / 0.5)
@@ -297,14 +297,14 @@ def test_errors_on_the_chain_of_two_states_add_up() -> None:
 
 
 def test_mce_on_the_erring_chain_in_floats() -> None:
-    """The library's MCE makes the steps of the period, from values that are off by 1/2."""
+    """The library's MCE makes the steps of the period if the action values have errors of 1/2."""
     gamma, lead, n = 0.9, 30.0, 3
     g = [1.0, 1.9, 2.71]
     mce, theta = as_update("mce"), np.tile([lead / 2, -lead / 2], (n, 1))
     worst, off = 0.0, 0.0
     for state, action in [(0, 1), (1, 1), (0, 0), (2, 1), (1, 0), (2, 0)] * 3:
         pi, v = softmax(theta), np.zeros(n)
-        for k in range(n):  # each state leads to itself or to the one before it
+        for k in range(n):  # each state leads to itself or to the state before it
             below = gamma * v[k - 1] if k else 0.0
             v[k] = (pi[k, 0] * below - pi[k, 1] * g[k]) / (1 - gamma * pi[k, 1])
         q = np.array([gamma * v[state - 1] if state else 0.0, -g[state] + gamma * v[state]])

@@ -1,4 +1,4 @@
-"""More than two actions: known answers, and the proofs' inequalities where they are tight."""
+"""Test counts, bounds and constants for more than two actions against known values."""
 
 import math
 from fractions import Fraction
@@ -15,7 +15,7 @@ from pu_lib.updates import softmax
 
 NAMES = tuple(ROWS)
 
-# Numbers of 22 digits were computed with mpmath (45 digits) and with flint (200 bits).
+# The numbers with 22 digits were computed with mpmath (45 digits) and with flint (200 bits).
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_share_of_mce(weight, n_actions, rotating, share):
 
 
 ADVANTAGES = {
-    # theta = (10, 0, 0), q = (0.99, 1, 0); then pi = (1/8, 5/8, 1/4), q = (1, 0.9, 0)
+    # theta = (10, 0, 0) and q = (0.99, 1, 0), then pi = (1/8, 5/8, 1/4) and q = (1, 0.9, 0)
     "CE": (-7.426252338776019869117e-5, 0.03731656576514891680662),
     "MCE": (1.587182385890418162155e-6, 0.07919203553444203370557),
     "SCE": (1.797803941370367106993e-5, 0.1210370662556170053374),
@@ -85,7 +85,7 @@ def test_thousand_updates(update, two, three):
 
 
 def test_count_of_npg_is_the_largest_sum_of_differences():
-    """After n = 1000 the first two are at 1000 * 0.99 over the third; each step back takes 1."""
+    """The leads over the third action grow to 990 in 1000 steps and decrease by 1 at each later."""
     assert more.count("npg", TWO, 1000) == math.ceil(Fraction(99, 100) * 1000)
 
 
@@ -129,7 +129,7 @@ def test_neighbouring_pairs_are_steps_of_sce():
 
 
 def test_constant_of_the_range_by_hand():
-    """K = 3, w = 1: C = e and B = 2 + log(2e) = 3 + log 2."""
+    """If K = 3 and w = 1, then C = e and B = 2 + log(2e) = 3 + log 2."""
     assert more.range_constant(3, 1.0) == pytest.approx(3 + math.log(2))
     assert more.range_constant(9, 1e-6) == 0.0
     assert more.step_bound(3, 1.0, [0.0, 10.0]).tolist() == [1.0, pytest.approx(math.exp(-9))]
@@ -151,9 +151,9 @@ def test_largest_change_of_a_probability(weight, change):
 def test_bounds_by_hand():
     assert more.changes_bound(80, 3) == 20
     assert more.adversary_bound(40, 3, 0.75, 1.5) == pytest.approx((15 - math.log(2)) / 1.5)
-    # odds e^2, w = 1/2: ceil(8) + 1 * (1 + 2 / (0.5 * 0.1))
+    # The bound for odds e^2 and w = 1/2 is ceil(8) + 1 * (1 + 2 / (0.5 * 0.1)).
     assert more.escape_bound(math.exp(2 - 1e-9), 1, 0.5, 0.1, 1.0) == pytest.approx(49)
-    # w = log 3/2, so that 2 (e^w - 1) = 1
+    # 2 (e^w - 1) = 1, since w = log 3/2
     assert more.escape_floor(math.log(3 / 2), 0.01, 1.0) == pytest.approx(98)
     assert [more.stages(n, w) for n, w in ((2, 1), (3, 1), (9, 2), (9, 2.1))] == [0, 1, 2, 7]
     # gap 1/9: (1 - gap) / (2 gap) = 4, and min(5, log 4) - log 2 = log 2
@@ -172,7 +172,7 @@ def test_mean_steps_of_ce_end_at_the_probabilities_of_the_best_sample():
 
 
 def test_transfer_by_hand():
-    """w = log 2, so that alpha is at most 1/2 and e^w - 1 = 1; the cap applies at a rare action."""
+    """If w = log 2, alpha is at most 1/2, and a rare action gains at most the factor e^w = 2."""
     transfer, w = more.SquareTransfer(), math.log(2)
     new = transfer.policy(transfer.step(np.log([1 / 2, 1 / 4, 1 / 4]), [1.0, 0.5, 0.0], w))
     np.testing.assert_allclose(new, [9 / 16, 7 / 32, 7 / 32], rtol=1e-14)
@@ -198,7 +198,7 @@ def test_transfer_at_the_limits_of_floats(theta, best, expected):
 
 
 def test_transfer_needs_the_square():
-    """With the probability itself in place of its square the count grows like n."""
+    """The count is proportional to n if the probability replaces its square."""
     plain = more.SquareTransfer(power=1)
     counts = [more.count(plain, TWO, n) for n in (20, 40, 80)]
     assert counts[2] > 1.8 * counts[1] > 3 * counts[0] > 30
@@ -220,14 +220,14 @@ def test_unknown_variant_raises():
 
 
 def test_mce_grows_with_every_change_of_its_mind():
-    """One action alone costs a logarithm, two in turn a share of n."""
+    """The count is logarithmic in n for one greedy action and linear if two actions alternate."""
     alone = [[1.0, 0.0, 0.0]]
     counts = [more.count("mce", history, 400) for history in (alone, turns(3, 2))]
     assert counts[0] <= 6 < 100 < counts[1]
 
 
 def test_constant_of_the_lower_bound_by_hand():
-    """K = 2: 2c = 1; K = 3: 2c = 2 for both pairs; K = 4: the largest is 4."""
+    """The largest 2c of a pair is 1 for K = 2, 2 for K = 3 and 4 for K = 4."""
     assert more.pair_constant(2, 1.0) == pytest.approx(math.log(1 + math.e))
     assert more.pair_constant(3, 2.0) == pytest.approx(math.log(1 + math.exp(2)))
     assert more.pair_constant(4, 0.5) == pytest.approx(math.log(1 + 8 * math.exp(4)))
@@ -235,7 +235,7 @@ def test_constant_of_the_lower_bound_by_hand():
 
 
 def test_constants_of_ce_by_hand():
-    """K = 3, w = log 3: 4w (K - 1)(1 + e^w) = 32 log 3, and e^2w = 9."""
+    """If K = 3 and w = log 3, then 4w (K - 1)(1 + e^w) = 32 log 3 and e^2w = 9."""
     w = math.log(3)
     assert more.ce_constant(3, w) == pytest.approx(math.log(9 * 32 * w))
     assert more.ce_constant(3, 1e-6) == 0.0
@@ -256,13 +256,13 @@ def test_constants_of_ce_by_hand():
     ],
 )
 def test_cascade_matches_mpmath(n_actions, rounds, weight, expected):
-    """Computed with mpmath (40 digits); the first of several lowest actions is greedy."""
+    """The expected values were computed with mpmath (40 digits); ties take the first action."""
     assert np.ptp(more.cascade(n_actions, rounds, weight)) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("n_actions", [3, 4])
 def test_range_of_ce_grows_with_the_harmonic_number(n_actions):
-    """The greedy actions of each phase take turns in place of the lowest one being greedy."""
+    """The greedy actions of each phase alternate, instead of the lowest action being greedy."""
     spreads = []
     for rounds in (3000, 30_000):
         theta = np.zeros(n_actions)
@@ -278,7 +278,7 @@ def test_range_of_ce_grows_with_the_harmonic_number(n_actions):
 
 
 def slow_steps(pi, q, weight):
-    """Return the values of e at SCE's steps with an action left out and g likelier than N."""
+    """Return e at the steps of SCE that skip an action and at which g is likelier than N."""
     theta, best, slow = np.log(pi), int(np.argmax(q)), []
     while True:
         pi = np.exp(theta - theta.max())
@@ -295,7 +295,7 @@ def slow_steps(pi, q, weight):
 
 
 def test_slow_steps_do_not_depend_on_the_number_of_actions():
-    """The i-th slow step has (i - 1) w e <= 4R, with ladders of values and with near ties."""
+    """The i-th slow step has (i - 1) w e <= 4R for geometric values and for near ties."""
     rng, most = np.random.default_rng(0), 0.0
     for draw in range(300):
         n_actions, weight = int(rng.integers(4, 12)), float(rng.choice([0.1, 0.5, 2.0]))
@@ -311,7 +311,7 @@ def test_slow_steps_do_not_depend_on_the_number_of_actions():
 
 
 def test_integral_in_the_proof_is_below_one():
-    """The closed form of the integral, by quadrature, and its largest value on a fine grid."""
+    """The closed form agrees with quadrature and is below 0.9 on a fine grid."""
     for x in (2.1, 3.0, 5.0, 40.0):
         closed = 0.5 + math.log((x - 1) * (2 * x - 1)) / (2 * x)
         whole = quad(lambda y, x=x: 1 / max(1.0, 2 * x * (1 - 1 / y)), 1, x, limit=400)[0]
@@ -322,7 +322,7 @@ def test_integral_in_the_proof_is_below_one():
 
 @pytest.mark.parametrize(("n_actions", "weight"), [(3, 0.1), (3, 1.0), (7, 0.1)])
 def test_slow_corner_by_hand(n_actions, weight):
-    """With three actions rho = pi(1)/pi(3) is multiplied by exp(2w/(1 + rho)) in a step."""
+    """A step with three actions multiplies rho = pi(1)/pi(3) by exp(2w/(1 + rho))."""
     gap = 1e-3
     pi, q = more.slow_corner(gap, n_actions)
     assert pi[1] == pytest.approx(pi[0] * 1000)
@@ -335,13 +335,13 @@ def test_slow_corner_by_hand(n_actions, weight):
 
 
 def test_adversary_with_a_gap_stops():
-    """With a gap of 1/100 the rest has less probability than that after a few updates of MCE."""
+    """The other actions have a probability below the gap 1/100 after a few updates of MCE."""
     counts = [more.adversary("mce", n, 3, 0.1, 0.01)[0] for n in (200, 400, 1600)]
     assert counts[0] == counts[1] == counts[2] < more.adversary("mce", 400, 3, 0.1)[0] / 2
 
 
 def test_optimal_action_is_not_greedy_without_a_later_weight():
-    """By hand: 0.9 * 5 = 4.5 < 6 < 9 = 0.9 * 10."""
+    """The first action has the value 0.9 * 5 = 4.5 without the weight and 0.9 * 10 = 9 at best."""
     mdp = more.late_reward_mdp()
     assert mdp.evaluate(np.full((3, 2), 0.5)).q[0].tolist() == [4.5, 6.0]
     assert mdp.optimal().q[0].tolist() == [9.0, 6.0]
@@ -358,7 +358,7 @@ def test_balanced_variant_returns_slowly_while_another_action_keeps_a_high_value
 
 
 def test_mean_step_of_sce_vanishes_exactly():
-    """By hand: 3/20 = 19/20 p3, and 1/20 p2/(p1 + p2) + 1/5 = 19/20 p1 with p1 + p2 = 16/19."""
+    """The probabilities solve 19/20 p3 = 3/20 and 19/20 p1 = 1/5 + 1/20 p2/(p1 + p2)."""
     p1, p2, p3 = ENDS["sce"]
     assert Fraction(19, 20) * p3 == Fraction(3, 20)
     assert Fraction(1, 20) * p2 / (p1 + p2) + Fraction(1, 5) == Fraction(19, 20) * p1
@@ -366,11 +366,11 @@ def test_mean_step_of_sce_vanishes_exactly():
     assert more.exact_mean_step(False, ENDS["sce"]) != [0, 0, 0]
 
 
-# MCE with several actions in turn
+# MCE with several actions that alternate
 
 
 def test_orbit_of_three_in_turn_solved_by_hand() -> None:
-    """With e^s = 2 the greedy action has 1 / (1 + 2 + 4), so that 3 log 2 = cw 6/7."""
+    """If e^s = 2, the greedy action has probability 1 / (1 + 2 + 4), so 3 log 2 = cw 6/7."""
     total = 3.5 * math.log(2)
     assert more.rotation_spacing(total, 3) == pytest.approx(math.log(2), rel=1e-14)
     assert more.rotation_share(total * 3 / 4, 4, 3) == pytest.approx(2 / 7, rel=1e-14)
@@ -379,7 +379,7 @@ def test_orbit_of_three_in_turn_solved_by_hand() -> None:
 
 @pytest.mark.parametrize("start", [(0.0, 0.0, 0.0, 0.0), (40.0, -7.0, 15.0, 3.0)])
 def test_mce_approaches_the_orbit_solved_by_hand(start) -> None:
-    """A loop over Python floats, from a near and from a far start, with its own way back."""
+    """The loop over Python floats starts near the orbit or far from it and counts the way back."""
     weight = 0.75 * 3.5 * math.log(2)
 
     def step(theta, greedy):
@@ -398,7 +398,7 @@ def test_mce_approaches_the_orbit_solved_by_hand(start) -> None:
 
 
 def test_limit_of_an_order_with_two_turns_for_one_action() -> None:
-    """a_1, a_1, a_2 in turn: the difference before the first turn solves one equation."""
+    """The difference before the first turn of a_1, a_1, a_2 is the root of one equation."""
     total = 2.0
 
     def sigmoid(x):
@@ -419,4 +419,4 @@ def test_limit_of_an_order_with_two_turns_for_one_action() -> None:
 def test_an_action_with_few_turns_falls_behind() -> None:
     leads = more.limit_leads(((0, 1) * 10 + (2,)), 1.0, [0.0, 0.0, 0.0], 2100)[-1]
     assert leads[2] <= 100
-    assert leads[:2].max() >= 475  # (21/2 - 1) / 2 a round
+    assert leads[:2].max() >= 475  # (21/2 - 1) / 2 per round

@@ -1,4 +1,4 @@
-"""Networks: the steps of tables, gradients, CartPole, and runs of the committed table."""
+"""Test the networks: tabular steps, gradients, CartPole and the runs of the committed table."""
 
 import operator
 
@@ -24,7 +24,10 @@ BONUS = engine.BONUS
 
 
 def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
-    """Return the policy and the direction of scores; `old` is before the first of K steps."""
+    """Return the policy and the direction of the scores.
+
+    `old` are the scores before the first of K steps.
+    """
     number = engine.METHODS.index(method)
     pi, old_pi, d = np.zeros_like(scores), np.zeros_like(scores), np.zeros_like(scores)
     old = scores if old is None else old
@@ -35,7 +38,7 @@ def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
 
 
 def draws(method, n=60):
-    """Yield scores, values, among them tied ones, and step sizes."""
+    """Yield scores, values (some of them tied) and step sizes."""
     rng = np.random.default_rng(3)
     for draw in range(n):
         q = rng.normal(size=(STATES, ACTIONS))
@@ -50,7 +53,7 @@ def draws(method, n=60):
         yield scores, q, rng.choice([0.1, 1.0, 3.0])
 
 
-# One-hot features: the parameters of a linear network are the scores, and its step is the table's.
+# The parameters of a linear network with one-hot features are the scores, so its step is tabular.
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_step_with_one_hot_features_is_the_step_of_the_table(method, update):
         q[0] = 0.0
         fits = method.endswith("fit")
         pi, d = direct(method, scores, q, rate=rate)
-        if method == "ppo-like":  # its first step, without the bonus
+        if method == "ppo-like":  # the first of K steps, without the entropy bonus
             log_pi = np.log(pi)
             d += BONUS * pi * (log_pi - (pi * log_pi).sum(1, keepdims=True))
         moved = scores + (1.0 if fits else rate) * d
@@ -85,11 +88,11 @@ def test_two_actions_make_mce_and_sce_the_step_of_ce():
         assert_allclose(direct(method, scores, q)[1], expected, rtol=0, atol=1e-15)
 
 
-# The losses as the page prints them for PyTorch, run on arrays that autograd differentiates.
+# The losses that the page prints for PyTorch run here on arrays that autograd differentiates.
 
 
 class Tensor:
-    """The few methods of PyTorch's tensors that the losses use."""
+    """An array with the methods of a PyTorch tensor that the losses use."""
 
     def __init__(self, x):
         self.x = x
@@ -165,7 +168,7 @@ class Torch:
 
 
 def loss_of(method, scores, q, old, rate):
-    """Return the value of the printed loss, times the number of rows."""
+    """Return the value of the printed loss times the number of rows."""
     p_old = (project_simplex if method == "di fit" else softmax)(old)
     adv_old = q - (p_old * q).sum(axis=1, keepdims=True)
     arrays = {"q": q, "f_old": old, "p_old": p_old, "adv_old": adv_old}
@@ -190,10 +193,10 @@ def test_direction_is_minus_the_gradient_of_the_printed_loss(method):
 
 @pytest.mark.parametrize("method", engine.METHODS[:-1])
 def test_printed_loss_is_right_in_float32_at_log_odds_of_200(method):
-    """In float32 a probability of exp(-200) is 0, so that its logarithm is not finite."""
+    """The probability exp(-200) is 0 in float32, but the loss and its gradient are finite."""
     scores = np.array([[100.0, -100.0, 0.0, 50.0]] * ACTIONS)
     if method == "pg-es":
-        scores = np.exp(scores / 2 - 50)  # p = 2: half of the log-odds
+        scores = np.exp(scores / 2 - 50)  # half of the log-odds, since p = 2
     q = np.eye(ACTIONS) + 0.25 * np.eye(ACTIONS)[::-1]
     single = scores.astype(np.float32), q.astype(np.float32)
     expected = loss_of(method, scores, q, scores, 1.0), -direct(method, scores, q)[1]
@@ -220,7 +223,7 @@ def test_clipping_binds_in_some_of_the_draws():
     assert bound > 10
 
 
-# The gauge: values and scores that are shifted by a number for each state.
+# Shifts of the values and scores by a constant for each state
 
 
 @pytest.mark.parametrize("method", engine.METHODS[:-1])
@@ -235,7 +238,7 @@ def test_direction_ignores_a_shift_of_the_values(method):
 def test_a_fit_ignores_a_shift_of_its_target(method):
     learner = Learner(TASKS["chain"], method, 3.0, 5)
     other = learner.copy()
-    other.state.critic.parameters[-1, :2] += 0.25  # all values
+    other.state.critic.parameters[-1, :2] += 0.25  # shift all values
     for run in (learner, other):
         _fit_steps(run, np.random.default_rng(2).normal(size=(engine.BATCH, 4)))
     fitted, expected = other.state.actor.parameters, learner.state.actor.parameters
@@ -249,7 +252,7 @@ INVARIANT = [name for name in engine.METHODS[:-1] if name != "pg-es"]
 
 @pytest.mark.parametrize("method", engine.METHODS[:-1])
 def test_shifted_directions_have_the_same_curve_in_a_table(method):
-    """A number is added to the direction of all actions of a state, another one at each step."""
+    """The shift of the directions of a state differs from step to step."""
     rng = np.random.default_rng(11)
     q = rng.normal(size=(STATES, ACTIONS))
     start = rng.dirichlet(np.ones(ACTIONS), STATES) + (method == "pg-es")
@@ -280,7 +283,7 @@ def test_shifted_directions_have_another_curve_in_a_network(method):
 
 
 def _policy_after_steps(run, x, shift):
-    """Return the policy after ten steps of the actor with a shift of the directions."""
+    """Return the policy after ten steps of the actor with shifted directions."""
     p, critic, actor = run.state.actor.parameters, engine.new_layers(2), engine.new_layers(2)
     pi, f, q = np.zeros((engine.BATCH, 2)), actor.outputs, critic.outputs
     engine.forward(run.state.critic.parameters, x, critic)
@@ -296,7 +299,7 @@ def _policy_after_steps(run, x, shift):
 
 
 def _fit_steps(run, x):
-    """Fit the actor of a run ten times to the targets of its critic's values."""
+    """Make ten steps that fit the actor of a run to the targets from its critic's values."""
     p, critic, actor = run.state.actor.parameters, engine.new_layers(2), engine.new_layers(2)
     old_pi, pi, d = np.zeros((3, engine.BATCH, 2))
     engine.forward(run.state.critic.parameters, x, critic)
@@ -319,7 +322,7 @@ def gradient_of(p, x, layers, d):
     return gradient
 
 
-# The networks
+# Networks
 
 
 def test_gradient_of_the_network_is_that_of_autograd():
@@ -346,7 +349,7 @@ def test_gradient_of_the_network_is_that_of_autograd():
         assert_allclose(gradient_of(p, x, layers, d), expected, rtol=0, atol=1e-12)
 
 
-# The tasks
+# Tasks
 
 
 @engine.compiled
@@ -387,7 +390,7 @@ def test_cart_pole_is_that_of_gymnasium(phase):
 
 @pytest.mark.parametrize("name", ["chain", "chain .2", "grid"])
 def test_optimal_reward_is_what_the_optimal_policy_earns(name):
-    """The best policy, as a critic's values, earns the reward that the linear system gives."""
+    """The greedy policy of a learned critic earns the reward that the linear system predicts."""
     assert runs.optimal_reward(name, 0) == pytest.approx(runs.optimal_reward(name, 1), rel=1e-12)
     learner = Learner(TASKS[name], "greedy", 0.0, 0)
     learner.learn(1500, 0)
@@ -412,11 +415,11 @@ def test_a_copy_goes_on_as_the_run_does():
     assert_array_equal(parts, again.learn(60, 1))
 
 
-# The statistics
+# Statistics
 
 
 def test_optimal_reward_of_the_chain_is_the_gamblers():
-    """From the middle of nine states: the ruin probability over the expected duration."""
+    """The reward per step is the probability to end at the right over the expected duration."""
     p = 0.95 * 0.9 + 0.05 * 0.1
     right = 1 / (1 + ((1 - p) / p) ** 4)
     duration = 4 * (2 * right - 1) / (2 * p - 1)
@@ -438,7 +441,7 @@ def test_holm_by_hand():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Replace the table by one that is computed by hand."""
+    """Replace the table by a small table with known statistics."""
     rows = [
         {"task": "grid", "method": method, "tuned": "phase 1", "step_size": 1.0, "seed": seed,
          "length": length, "end": 1.0, "learnt": seed != 9, "recovery": times(seed, length),
@@ -460,7 +463,7 @@ def small(monkeypatch):
 @pytest.mark.usefixtures("small")
 def test_statistics_of_a_table_made_by_hand():
     growing, flat = quantities.growth("grid", "pg-sm"), quantities.growth("grid", "ce")
-    # By hand: x = -3, -1, 1, 3 and y = 0, 1, 2, 2 in units of log 2 / 2 and log 2.
+    # x = -3, -1, 1, 3 in units of log 2 / 2, and y = 0, 1, 2, 2 in units of log 2.
     assert growing.slope == pytest.approx(2 * (-1 * 1 + 1 * 2 + 3 * 2) / 20)
     assert (growing.verdict, growing.censored) == ("growing", 18)
     assert abs(flat.slope) < 1e-12
@@ -481,7 +484,7 @@ def test_statistics_of_a_table_made_by_hand():
 
 
 def test_t_interval_of_the_slopes_of_seeds(monkeypatch):
-    """Slopes of 0, 1 and 2: mean 1, standard error 1/sqrt 3, and t = 4.302653 with two degrees."""
+    """The slopes 0, 1 and 2 have the standard error 1/sqrt 3, and t is 4.302653."""
     lengths, slopes = [1000, 2000], [0, 1, 2]
     rows = pd.DataFrame(
         [(seed, n, 50 * (n / 1000) ** slope) for seed, slope in enumerate(slopes) for n in lengths],
@@ -505,12 +508,12 @@ def test_at_the_cap_replaces_flat_and_undecided_only():
     assert of(0.3, 0.6, 9) == ("growing", "growing")
 
 
-# The command, and the committed table
+# Command and committed table
 
 
 @pytest.fixture
 def plan(monkeypatch):
-    """Make the protocol that of a few short runs."""
+    """Replace the protocol by a few short runs."""
     small = {
         **runs.protocol(),
         "tuning": {"seeds": [100], "before": 20, "after": 20},
@@ -573,7 +576,7 @@ RECOMPUTED = [
 def test_committed_run_is_computed_again(task, method, seed):
     """The first length of a run has the same recovery and the same reward.
 
-    The reward is a share of the optimum, which LAPACK solves to the last digits.
+    The last digits of the reward depend on LAPACK, which computes the optimum.
     """
     judged = quantities.table()
     rows = judged[(judged.task == task) & (judged.method == method) & (judged.seed == seed)]
@@ -585,7 +588,7 @@ def test_committed_run_is_computed_again(task, method, seed):
     assert row["end"] == pytest.approx(committed.end, rel=1e-12)
 
 
-# Runs decided later
+# Runs beyond the protocol
 
 
 def test_runs_with_the_larger_cap_continue_the_judged_ones():
@@ -621,7 +624,7 @@ def test_runs_decided_later_are_those_listed():
         for seed in seeds
     ]
     assert list(quantities.turns()[columns].itertuples(index=False, name=None)) == watched
-    for task, method, rate, *_ in runs.CRITICS:  # the rates are those of the judged runs
+    for task, method, rate, *_ in runs.CRITICS:  # with the step sizes of the judged runs
         assert rate == quantities.step_sizes(task, method)["phase 1"]
 
 

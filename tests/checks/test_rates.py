@@ -1,4 +1,4 @@
-"""Exponents, recursions, bounds and checks of rates against hand solutions."""
+"""Test exponents, recursions, bounds and checks of rates against hand solutions."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,14 +23,14 @@ from pu_lib.updates import UPDATES, ModifiedCrossEntropy, make_update
 
 
 def recorded(check: Check, **arguments: Any) -> Recorder:
-    """Return the recorder of a check that ran with other arguments."""
+    """Run a check with the given arguments and return its recorder."""
     recorder = Recorder()
     check.function(recorder, **arguments)
     return recorder
 
 
 def worst(check: Check, **arguments: Any) -> dict[tuple[str, bool], list[Comparison]]:
-    """Return the worst comparisons of a check by quantity and whether they are as printed."""
+    """Return the worst comparisons of a check by quantity and `as_printed`."""
     tallies = recorded(check, **arguments).tallies.values()
     return {(tally.quantity, tally.as_printed): tally.worst for tally in tallies}
 
@@ -52,13 +52,13 @@ def test_exponent_of_a_power_law_is_recovered(power: float) -> None:
 
 
 def test_exponent_uses_the_last_decade_only() -> None:
-    """The decay has two slopes in the logarithm, half a decade each."""
+    """The decay has two slopes on a log-log scale, each over half a decade."""
     times = np.geomspace(1, 1000, 61)
     bend = 10**2.5
     gaps = np.where(times < bend, times**-1.0, bend * times**-2.0)
     fit = rates.exponent(times, gaps)
     assert (fit.low, fit.high) == (pytest.approx(1.0), pytest.approx(2.0))
-    # Least squares on a symmetric bend: the mean of both slopes.
+    # Least squares on a symmetric bend gives the mean of the two slopes.
     assert fit.value == pytest.approx(1.5, abs=0.01)
 
 
@@ -71,7 +71,7 @@ def test_exponent_of_exponential_decay_is_infinite_and_short_runs_raise() -> Non
 
 @pytest.mark.parametrize("p", [3.0, 4.0])
 def test_escort_exponent_matches_theory(p: float) -> None:
-    """For p > 2 the mass decays with exponent p / (p - 2)."""
+    """The mass decays with exponent p / (p - 2) if p > 2."""
     update = make_update("pg-es", p=p)
     times = rates.log_times(5000)
     # A step of 1 would put the bad parameter at exactly zero for p = 4.
@@ -80,7 +80,7 @@ def test_escort_exponent_matches_theory(p: float) -> None:
 
 
 def test_escort_limit_matches_leading_order_recursion() -> None:
-    """Iterate the two equations of the derivation with other numbers than those of the update."""
+    """Iterate the two equations of the derivation with constants different from the update's."""
     p, c, r = 1.5, 3.0, 2.0
     x = (c / (2 * r**p)) ** (1 / (2 - p))
     for _ in range(200_000):
@@ -102,7 +102,7 @@ def test_overtaking_masses_match_the_update() -> None:
 
 
 def test_first_odds_match_hand_solution() -> None:
-    """Two arms, weight 1, from 1/2: the log-odds move by 2 (1 - pi) = 1, then by 2 / (1 + e)."""
+    """The log-odds of two arms grow by 2 (1 - pi) = 1 and then by 2 / (1 + e) at weight 1."""
     expected = [1.0, np.e, np.exp(1.0 + 2.0 / (1.0 + np.e))]
     np.testing.assert_allclose(rates.odds(2, 2), expected)
     bound = rates.limit_error_bound(np.array([1.0, np.e]), 2)
@@ -130,28 +130,28 @@ def test_direct_steps_match_hand_solution(weight: str, steps: int) -> None:
 
 
 def test_direct_steps_to_several_best_arms_match_hand_solution() -> None:
-    """(1, 1, 0), weight 1/4: 1/3 is lost in steps of 2/3 of 1/4, exactly two of them."""
+    """The third action loses its probability 1/3 in two steps of 2/3 * 1/4."""
     assert rates.di_steps([1, 1, 0], Fraction(1, 4)) == 2
     with pytest.raises(ValueError, match="weight: expected a positive number"):
         rates.di_steps([1, 0], Fraction(0))
 
 
 def test_direct_bound_holds_with_equality_on_all_problems() -> None:
-    """Values (1, 1/2, 0), weight 1: (3/4, 1/4, 0), then (1, 0, 0); proved 2 from t = 1."""
+    """Two steps of DI with values (1, 1/2, 0) lead to (3/4, 1/4, 0) and to (1, 0, 0)."""
     recorder = recorded(checks.direct_arrives_in_finitely_many_steps)
     (tally,) = recorder.tallies.values()
     assert recorder.figures["steps (bandit)"] == 2
-    # every problem attains its bound
+    # Every problem attains its bound.
     assert (tally.comparisons, tally.attained, tally.failures) == (11, 11, 0)
 
 
 def test_optimality_bound_matches_hand_solution() -> None:
-    """The bandit with three best arms of five is settled at step 0."""
+    """The greedy actions of the bandit with three best arms of five have settled at step 0."""
     mdp = instances()["bandit, three best arms of five"]
     trajectory = run(mdp, "mce", 400, weighting="uniform")
     start, _, _, ahead = optimality_bounds(mdp, trajectory, structure(mdp))
     assert start == 0
-    # beta = 2/5, e0 = (1/5)/(2/5), c = 5/4, W = 400, rho = 1: bound 1/(5/2 + 125).
+    # beta = 2/5, e0 = (1/5)/(2/5), c = 5/4, W = 400 and rho = 1, so the bound is 1/(5/2 + 125).
     assert ahead[-1] == pytest.approx(1 / 127.5)
 
 
@@ -163,7 +163,7 @@ def test_rate_claim_is_open_for_the_direct_update() -> None:
 
 
 def test_direct_regret_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At weight 1 the policies of DI are (0.7, 0.3, 0), (0.9, 0.1, 0) and (1, 0, 0)."""
+    """The policies of DI at weight 1 are (0.7, 0.3, 0), (0.9, 0.1, 0) and (1, 0, 0)."""
     masses = rates.bandit_masses("di", (1.0, 0.6, 0.2), 3)
     assert masses == pytest.approx([2 / 3, 0.3, 0.1, 0.0])
     monkeypatch.setattr(checks, "PAPER", ["di"])
@@ -172,7 +172,7 @@ def test_direct_regret_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_softmax_and_mce_have_the_same_limit_on_two_arms() -> None:
-    """Both have (1 - pi) W near 1/2 where the arms are worth 1 and 0."""
+    """(1 - pi) W is close to 1/2 for both updates if the arms have the values 1 and 0."""
     for update in ("pg-sm", "mce"):
         mass = rates.bandit_masses(update, (1.0, 0.0), 4000)
         assert mass[-1] * 4000 == pytest.approx(0.5, rel=0.01)
@@ -180,7 +180,7 @@ def test_softmax_and_mce_have_the_same_limit_on_two_arms() -> None:
 
 def escort_mass(p: float, weight: float, steps: int) -> float:
     """Return the bad arm's probability under PG-ES, independently of the library."""
-    x, y = 1.0, 1.0  # the parameters of the good and of the bad arm
+    x, y = 1.0, 1.0  # the parameters of the good arm and the bad arm
     for _ in range(steps):
         total = abs(x) ** p + abs(y) ** p
         good, bad, scale = abs(x) ** p / total, abs(y) ** p / total, weight * p / total ** (1 / p)
@@ -199,7 +199,7 @@ def test_escort_limit_check_matches_independent_loop() -> None:
 
 
 def test_softmax_exponents_match_independent_fit() -> None:
-    """Least squares of the logarithms over the last decade of the sum of the weights."""
+    """The independent fit is a log-log regression over the last decade of the sum of weights."""
     arguments = {"updates": ("pg-sm",)}
     comparisons = worst(checks.softmax_has_the_rate_of_mce, **arguments)[
         "exponent in the sum", False
@@ -220,7 +220,7 @@ REGRET = "regret of the last decade over that of the one before"
 
 
 def test_regret_over_two_decades_matches_sums_of_masses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 5000 steps: from 500 on, and from 50 to 499."""
+    """The last two decades of 5000 steps begin at step 500 and at step 50."""
     monkeypatch.setattr(checks, "PAPER", ["mce"])
     comparisons = worst(checks.regret_grows_at_most_like_log_t)
     for update, as_printed in (("mce", False), (make_update("pg-es", p=1.5), True)):
@@ -231,7 +231,7 @@ def test_regret_over_two_decades_matches_sums_of_masses(monkeypatch: pytest.Monk
 
 
 def test_limit_check_matches_independent_loop() -> None:
-    """Two arms at weight 1: the log-odds grow by 2 / (1 + e^y), and (1 - pi) t tends to 1/2."""
+    """The log-odds y of two arms grow by 2 / (1 + e^y) per step, and (1 - pi) t tends to 1/2."""
     log_odds = 0.0
     for _ in range(5_000):
         log_odds += 2 / (1 + np.exp(log_odds))
@@ -266,7 +266,7 @@ def test_batch_masses_match_the_runs_of_each_bandit() -> None:
 
 
 def test_decaying_weights_check_matches_independent_loop() -> None:
-    """Two arms: a step of weight w multiplies the odds by e^(2 w (1 - pi))."""
+    """A step of weight w on two arms multiplies the odds by e^(2 w (1 - pi))."""
     log_odds, spent = 0.0, 0.0
     for t in range(1, 20_001):
         log_odds += 2.0 * t**-0.5 / (1.0 + np.exp(log_odds))
@@ -278,7 +278,7 @@ def test_decaying_weights_check_matches_independent_loop() -> None:
 
 
 def worse_arm_probability(weights: list[float]) -> float:
-    """Return the worse arm's probability under MCE, by the recursion of the odds."""
+    """Return the worse arm's probability under MCE from the recursion of the odds."""
     odds = 1.0
     for weight in weights:
         odds *= np.exp(2.0 * weight / (1.0 + odds))
@@ -286,7 +286,7 @@ def worse_arm_probability(weights: list[float]) -> float:
 
 
 def test_separate_bandits_match_independent_loop() -> None:
-    """The first bandit has the weights 1/(t + 1), the second one, in the support, 1."""
+    """The first bandit has weights 1/(t + 1); the second is in the support and has weights 1."""
     comparisons = worst(checks.minimum_is_over_the_states_reached)
     weights = 1.0 / np.arange(1.0, 2001.0)
     first, second = worse_arm_probability(weights.tolist()), worse_arm_probability([1.0] * 2000)
@@ -300,7 +300,7 @@ def test_separate_bandits_match_independent_loop() -> None:
 
 
 def test_constants_check_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mass is 1/2, then 1 / (1 + e); its bound is 1/2, then 1/3."""
+    """The mass decreases from 1/2 to 1 / (1 + e), and its bound from 1/2 to 1/3."""
     mdp = bandit([1.0, 0.0])
     path = run(mdp, UPDATES["mce"], 1, weighting="uniform")
     monkeypatch.setattr(checks, "unique_instances", lambda: ["arms"])
@@ -319,11 +319,11 @@ def test_constants_check_matches_hand_solution(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("name", "n_steps", "start"),
     [
-        # one step of weight 1 makes the best of three arms e times as probable as each other
+        # One step of weight 1 makes the best arm e times as probable as each of the other two.
         ("bandit", 3, 1),
-        # the uniform policy has one half, and the greedy actions have not settled
+        # The best actions have probability 1/2, but the greedy actions have not settled.
         ("chain", 1, None),
-        # they have settled, and the best ones do not have one half yet
+        # The greedy actions have settled, but the best actions have probabilities below 1/2.
         ("cliff", 8, None),
         ("bandit", 0, None),
     ],
@@ -335,7 +335,7 @@ def test_bound_starts_after_settling_and_a_probability_of_one_half(
 
 
 def test_bound_of_a_random_mdp_starts_at_the_settling_time() -> None:
-    """In the random MDP the best actions have one half some time before."""
+    """The best actions of the random MDP reach probability 1/2 before the settling time."""
     _, facts, trajectory, start = rates.run_with_bound_start("random", 30)
     assert start == settling_time(trajectory, facts)
 
@@ -359,7 +359,7 @@ def test_odds_that_overflow_floats_raise() -> None:
 
 
 def test_overshoot_of_an_escort_step_solved_by_hand() -> None:
-    """At p = 3/2, r = 1 and x = 1/4 with weight 1: y = 1.5 * 2 / (1 + 1/8)^2 = 64/27."""
+    """If p = 3/2, r = 1, x = 1/4 and w = 1, the overshoot is 1.5 * 2 / (1 + 1/8)^2 = 64/27."""
     y = rates.overshoot(np.array([1.0, -0.25]), 1.5, 1.0)
     assert float(y) == pytest.approx(64 / 27)
     moved = make_update("pg-es", p=1.5).step(np.array([1.0, -0.25]), [1.0, 0.0], 1.0)
@@ -370,6 +370,6 @@ def test_overshoot_of_an_escort_step_solved_by_hand() -> None:
 
 
 def test_comparison_floor_solved_by_hand() -> None:
-    """With two actions and kappa 1 it is log(W + 1)."""
+    """The floor for two actions and kappa = 1 is log(W + 1)."""
     assert float(rates.comparison_floor(2, 1.0, np.e - 1.0)) == pytest.approx(1.0)
     assert float(rates.comparison_floor(3, 2.0, 8.0)) == pytest.approx(np.log(4.0))

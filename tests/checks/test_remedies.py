@@ -1,4 +1,4 @@
-"""Remedies: steps and counts by hand, integrals with mpmath, and runs against the library."""
+"""Test steps, counts, integrals and runs of the remedies against hand solutions and mpmath."""
 
 import math
 
@@ -20,7 +20,7 @@ def one_step(remedy, policy, values):
 
 
 def gradient(loss, theta):
-    """Return central differences of a function of the parameters, with 50 digits."""
+    """Return the gradient of a loss by central differences with 50 digits."""
     slopes, h = [], mpmath.mpf("1e-20")
     for a in range(len(theta)):
         up, down = list(theta), list(theta)
@@ -49,7 +49,7 @@ POLICY, VALUES, REFERENCE = [0.7, 0.2, 0.1], [0.3, 1.0, -0.5], [0.6, 0.2, 0.2]
                 -0.3 * sum(p * mpmath.log(p / r) for p, r in zip(pi, REFERENCE, strict=True))
             ),
         ),
-        (  # the estimator's expected gradient is that of the other divergence
+        (  # the expected gradient of the estimator is that of the reverse divergence
             Remedy(penalty=0.3, reference=0.6, estimator=True),
             lambda pi: (
                 -0.3 * sum(r * mpmath.log(r / p) for p, r in zip(pi, REFERENCE, strict=True))
@@ -69,7 +69,7 @@ def test_steps_are_gradients(remedy, bonus):
 
 
 def test_later_epochs_weight_grpos_penalty_by_the_policy_that_sampled():
-    """The second epoch has the gradient of the mean of ρ - 1 - log ρ over samples of the first."""
+    """The second epoch averages the gradient of ρ - 1 - log ρ over samples of the first policy."""
     penalty = {"penalty": 0.3, "reference": 0.6, "estimator": True}
     first = one_step(Remedy(**penalty), POLICY, VALUES)
     with mpmath.workdps(50):
@@ -90,7 +90,7 @@ def test_later_epochs_weight_grpos_penalty_by_the_policy_that_sampled():
 
 
 def test_normalised_step_by_hand():
-    """Policy (4/5, 1/5), values (1, 0): the deviation is 2/5, the step ±(4/25)/(2/5)."""
+    """The step is ±(4/25)/(2/5), since the values have the standard deviation 2/5."""
     step = one_step(Remedy(normalised=True), [0.8, 0.2], [1.0, 0.0])
     np.testing.assert_allclose(step, [0.4, -0.4], rtol=1e-14)
 
@@ -101,7 +101,7 @@ def test_first_step_of_adam_has_the_step_size():
 
 
 def test_settled_adam_amplifies_rounding_errors():
-    """Changes of 1e-15 become changes of 1e-4, as the averages of squares vanish."""
+    """Changes of 1e-15 grow to changes of 1e-4, because the averages of squares vanish."""
     remedy = Remedy(entropy=0.01, penalty=0.1, epochs=4, clip=0.2, adam=0.01, decay=0.001)
     seen, rng = [], np.random.default_rng(0)
     for size in (0.0, 1e-15):
@@ -114,17 +114,17 @@ def test_settled_adam_amplifies_rounding_errors():
 
 
 def test_spma_by_hand():
-    """Policy (1/4, 3/4), values (1, 0), weight 1/2: the factors are 11/8 and 7/8."""
+    """The step multiplies the probabilities 1/4 and 3/4 by 11/8 and 7/8."""
     learner = Remedy("spma", weight=0.5).start([0.25, 0.75])
     learner.step([1.0, 0.0])
     np.testing.assert_allclose(learner.policy(), [11 / 32, 21 / 32], rtol=1e-14)
 
 
 def test_clipped_epoch_by_hand():
-    """The second epoch finds the ratio of the second action at 2 and the first within the clip."""
+    """The second epoch clips the ratio of the second action, but not that of the first action."""
     step = one_step(Remedy(epochs=2, clip=0.9, weight=100.0), [0.99, 0.01], [0.0, 1.0])
     d = math.log(99) - 2 * 100 * 0.99 * 0.01
-    p = 1 / (1 + math.exp(d))  # above 1.9 * 0.01: only the first action's term is left
+    p = 1 / (1 + math.exp(d))  # above 1.9 * 0.01, so only the first action's term is left
     slope = -(1 - p) * 0.01 * p
     assert p > 0.019
     np.testing.assert_allclose(step, [-0.99 + 100 * slope, 0.99 - 100 * slope], rtol=1e-12)
@@ -198,7 +198,7 @@ def test_penalty_time_in_closed_form_and_with_mpmath():
 
 @pytest.mark.parametrize("decay", [0.5, 0.01, 1e-30])
 def test_root_and_time_of_decay_with_mpmath(decay):
-    """With 2 cosh²(D/2) in place of 1 + cosh D, and the integral over D - x."""
+    """The expected values use 2 cosh²(D/2) instead of 1 + cosh D and integrate over D - x."""
     with mpmath.workdps(30):
         small, guess = mpmath.mpf(decay), mpmath.lambertw(2 / mpmath.mpf(decay)).real
         odds = mpmath.findroot(lambda d: mpmath.log(2 * small * d * mpmath.cosh(d / 2) ** 2), guess)
@@ -214,7 +214,7 @@ def test_root_and_time_of_decay_with_mpmath(decay):
 
 
 def test_fixed_odds_of_decay_by_hand():
-    """The root is log 3 at the decay 3/(8 log 3), since cosh log 3 is 5/3."""
+    """The root is log 3 if the decay is 3/(8 log 3), since cosh(log 3) = 5/3."""
     root = remedies.fixed_odds("decay", 3 / (8 * math.log(3)))
     assert float(root) == pytest.approx(math.log(3), rel=1e-14)
     [late] = outcomes(Remedy(decay=3 / (8 * math.log(3))), [200])
@@ -228,7 +228,7 @@ def test_normalised_threshold_is_the_inverse_of_the_laplace_limit():
 
 
 def test_soft_npg_by_hand():
-    """log 2 / -log 0.9 is 6.58."""
+    """The count is log 2 / -log 0.9 = 6.58 rounded up."""
     assert remedies.soft_npg_count(0.1) == 7
     assert count_after(Remedy("npg", entropy=0.1), 500) == 7
 
@@ -247,7 +247,7 @@ def test_sampled_groups_by_hand():
 
 
 class Given(np.random.Generator):
-    """A generator whose binomial numbers are given."""
+    """A generator that returns given binomial numbers."""
 
     numbers = (6, 8, 2)
 
@@ -261,18 +261,18 @@ class Given(np.random.Generator):
 
 @pytest.mark.parametrize("divided", [False, True])
 def test_sampled_group_by_its_rewards(divided):
-    """Two steps of learning, from the mean and the deviation of eight rewards, and one back."""
+    """Two steps that use the mean and the deviation of eight rewards are undone by one step."""
     odds = 0.0
     for taken in Given.numbers[:2]:
         rewards = np.repeat([1.0, 0.0], [taken, 8 - taken])
-        scores = np.repeat([1.0, -1.0], [taken, 8 - taken])  # of the log-odds
+        scores = np.repeat([1.0, -1.0], [taken, 8 - taken])  # derivatives of the log-odds
         advantages = rewards - rewards.mean()
         if divided and rewards.std() > 0:
             advantages = advantages / rewards.std()
         odds += float((advantages * scores).mean())
     remedy = SampledRemedy("group", normalised=divided)
     regrets, counts = remedies.sampled_outcomes(remedy, "swap", 2, n_runs=2, most=1, seed=Given())
-    assert counts.tolist() == [1, 1]  # two of eight undo six of eight
+    assert counts.tolist() == [1, 1]  # two rewards of eight undo six of eight
     np.testing.assert_allclose(regrets, 1 / (1 + math.exp(odds)), rtol=1e-14)
 
 
@@ -287,7 +287,7 @@ def test_sampled_direct_update_is_stuck_at_its_vertex():
 
 @pytest.mark.parametrize("n_runs", [1, 20])
 def test_sampled_direct_update_hears_that_the_good_turns_bad(n_runs):
-    """The first action is taken and its value falls below 1/2 after about seven samples."""
+    """The estimated value of the first action falls below 1/2 after about seven samples."""
     back = remedies.sampled_counts(SampledRemedy("di"), "good turns bad", 100, n_runs=n_runs)
     assert back.max() < 20
 
@@ -302,7 +302,7 @@ def test_impossible_remedies_raise(wrong):
 
 @pytest.mark.parametrize(("beta", "counts"), [(0.04, (10, 36)), (0.001, (12, 668))])
 def test_normalised_with_the_penalty_by_its_log_odds(beta, counts):
-    """A step changes d by w / cosh(d/2) and by the penalty, whose part is β tanh(d/2)."""
+    """A step changes the log-odds d by w / cosh(d/2), and the penalty changes d by β tanh(d/2)."""
     for n, count in zip((10, 1000), counts, strict=True):
         d, steps = 0.0, 0
         for _ in range(n):

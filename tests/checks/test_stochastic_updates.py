@@ -1,4 +1,4 @@
-"""Sampled values: exact biases, limits and thresholds against known answers."""
+"""Test exact biases, limits and thresholds of sampled values against known answers."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from pu_lib.updates import UPDATES, make_update
 
 
 def compared(check: Callable[..., None], **arguments: object) -> dict[str, Tally]:
-    """Return the tallies of a check, without those as printed, by quantity."""
+    """Return the tallies of a check by quantity, without those as printed."""
     recorder = Recorder()
     check(recorder, **arguments)
     return {t.quantity: t for t in recorder.tallies.values() if not t.as_printed}
@@ -54,16 +54,16 @@ COIN = st.Law.of((0.5, (0.0, 2.0)), (0.5, (1.0, 0.0)))
 
 
 def test_escort_threshold_matches_hand_solution():
-    # log(1 + 2k) + log(1 - k) = 0 at k = 1/2, where k max(xi) = 1 as well
+    # The solution of log(1 + 2k) + log(1 - k) = 0 is k = 1/2, and k max(xi) is also 1.
     assert st.escort_threshold(COIN) == pytest.approx(0.5)
-    # the gamble: 3 log(1 - k) + log(1 + 4k) = 0, a cubic in k
+    # The threshold of the gamble solves 3 log(1 - k) + log(1 + 4k) = 0, a cubic equation in k.
     k = st.escort_threshold(st.GAMBLE)
     assert (1 - k) ** 3 * (1 + 4 * k) == pytest.approx(1, abs=1e-12)
     assert st.escort_threshold(st.GAMBLE, radius=2.0) == pytest.approx(2 * k)
-    # a gap that is never negative: the limit is that no step may reach zero
+    # If the gap is never negative, k is limited because no step may reach zero.
     sure = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, 4.0)))
     assert st.escort_threshold(sure) == pytest.approx(0.25)
-    # the simple bound of the theorem, Delta r0^2 / (4 B^2), is smaller
+    # The simple bound of the theorem, Delta r0^2 / (4 B^2), is smaller.
     assert k > 0.25 * 2 / (4 * 16)
     with pytest.raises(ValueError, match="second one better"):
         st.escort_threshold(st.THREE)
@@ -80,7 +80,7 @@ def test_escort_growth_agrees_with_the_update():
 
 
 def test_drift_matches_hand_solution():
-    # CE from one half, weight w: to sigma(w) with probability 1/4, to sigma(-w) with 3/4
+    # CE moves from 1/2 to sigma(w) with probability 1/4 and to sigma(-w) with probability 3/4.
     up = 1 / (1 + np.exp(-0.4))
     expected = 0.25 * up + 0.75 * (1 - up) - 0.5
     assert st.drift(UPDATES["ce"], st.GAMBLE, 0.4, [0.5])[0] == pytest.approx(expected)
@@ -110,12 +110,12 @@ def test_checks_accept_update_objects():
 
 
 def test_trapping_probability_in_the_check_matches_hand_solution():
-    # stuck with probability 1/2 as claimed; at the better action if that is the first one
+    # DI is stuck at the first action with probability 1/2, even if this is the better action.
     stuck = "probability to be stuck at the worse action"
     for rewards, probability in ((("1/2", 1), Fraction(1, 2)), ((1, "1/2"), 0)):
         tally = compared(checks.sampled_actions_may_trap_di.function, rewards=rewards)[stuck]
         assert (tally.worst[0].value, tally.worst[0].limit) == (probability, Fraction(1, 2))
-    # CE, uniform over two actions: the steps for q and -q cancel
+    # The steps of CE for q and -q cancel at the uniform policy over two actions.
     assert checks.greedy_updates_are_asymmetric.run().margin == -1e-9
 
 
@@ -134,14 +134,14 @@ def test_invalid_arguments_raise():
 
 
 def test_di_recovers_in_one_step_instead_of_four():
-    # eta = 1, n = 10: one step from the wall against weights 1/sqrt(11) and so on, four to sum to 1
+    # DI recovers from n = 10 in one step of weight 1, or in four steps of weights from 1/sqrt(11).
     (tally,) = compared(checks.constant_weights_recover_sooner.function).values()
     assert tally.worst[0].instance == {"update": "di", "eta": "1", "n": 10}
     assert tally.worst[0].note == {"constant": 1, "decaying": 4}
 
 
 def test_asymmetry_check_uses_absolute_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step loses 1 at each action: the steps for q and -q sum to -2."""
+    """Every step subtracts 1 from each parameter, so the steps for q and -q sum to -2."""
 
     class Down(type(UPDATES["ce"])):
         def step(self, theta, q, weight=1.0, rng=None):
@@ -174,14 +174,14 @@ def test_escort_threshold_scales_with_the_values(scale: float) -> None:
 
 @pytest.mark.parametrize("e", [1e-8, 1e-10, 1e-11, 1e-12, 1e-13])
 def test_escort_threshold_of_a_small_gap_matches_hand_solution(e: float) -> None:
-    # 1 or -1 + e: (1 + k)(1 - k + k e) = 1 means e = k (1 - e), with e as floats hold it; w = k
+    # If the gap is 1 or -1 + e, (1 + k)(1 - k + k e) = 1 means e = k (1 - e), where e is rounded.
     law = st.Law.of((0.5, (0.0, 1.0)), (0.5, (0.0, -1.0 + e)))
     held = 1.0 + (-1.0 + e)
     assert st.escort_threshold(law) == pytest.approx(held / (1 - held), rel=1e-15 / e)
 
 
 def test_escort_threshold_of_a_near_tie_is_accurate() -> None:
-    # 1 + e or -1: (1 + k + k e)(1 - k) = 1 means e = k (1 + e)
+    # If the gap is 1 + e or -1, (1 + k + k e)(1 - k) = 1 means e = k (1 + e).
     e = 1.0 + 1e-12 - 1.0
     law = st.Law.of((0.5, (0.0, 1.0 + 1e-12)), (0.5, (1.0, 0.0)))
     assert st.escort_threshold(law) == pytest.approx(e / (1 + e), rel=1e-9)
@@ -201,7 +201,7 @@ POLICIES = (
 
 
 def step_over_all_groups(pi, correct, size, advantages):
-    """Return the expected step as a sum over all tuples of answers, without the library."""
+    """Return the expected step as an independent sum over all tuples of answers."""
     total = [Fraction(0)] * len(pi)
     for group in product(range(len(pi)), repeat=size):
         chance = math.prod(pi[a] for a in group)
@@ -245,9 +245,10 @@ def test_expected_steps_of_groups_are_those_of_all_groups(pi, correct, size) -> 
 
 
 def test_factor_of_grpo_matches_hand_solution() -> None:
-    # Two samples: a mixed group, with chance 2p(1 - p), has the advantages 1 and -1.
+    # A mixed group of two samples has probability 2p(1 - p) and the advantages 1 and -1.
     assert st.group_factor("GRPO", 0.3, 2) == pytest.approx(0.3)
-    # Three: (sqrt 2, -1/sqrt 2, -1/sqrt 2) and its opposite add sqrt 2 / 3 to the correct answers.
+    # The advantages of a mixed group of three, (sqrt 2, -1/sqrt 2, -1/sqrt 2) or their negatives,
+    # add sqrt 2 / 3 to the correct answers.
     mixed = 3 * 0.3 * 0.7
     assert st.group_factor("GRPO", 0.3, 3) == pytest.approx(mixed * 2**0.5 / 3 / 0.7)
 
@@ -260,7 +261,7 @@ def test_step_of_one_group_matches_hand_solution() -> None:
 
 
 def plain_count(history: list[int], n_answers: int, size: int) -> int:
-    """Return the updates of the last answer to one half, from the closed form, by plain loops."""
+    """Return the number of updates until the last answer has probability 1/2, by plain loops."""
     theta = [0.0] * n_answers
     for count, answer in enumerate([*history, *[n_answers - 1] * 10_000]):
         weights = [math.exp(x) for x in theta]
@@ -269,7 +270,7 @@ def plain_count(history: list[int], n_answers: int, size: int) -> int:
             return count - len(history)
         failing = sum(p for a, p in enumerate(pi) if a != answer)
         for a, p in enumerate(pi):
-            # (1 - f^G)/p - 1 for the correct answer, -(1 - f^(G - 1)) for the others
+            # (1 - f^G)/p - 1 for the correct answer and -(1 - f^(G - 1)) for the others
             own = (1 - failing**size) / p - 1 if a == answer else failing ** (size - 1) - 1
             theta[a] += p * own
     raise AssertionError("not back")
@@ -292,7 +293,7 @@ def test_counts_of_three_answers_in_turn_match_known_counts() -> None:
 
 
 def test_shares_of_three_answers_in_turn_match_hand_solution() -> None:
-    # x = y = 3^(1/3); then x^3/3 + 3^(1/3) x^2/2 = 1/4 for groups of three
+    # x = y = 3^(1/3), and then x^3/3 + 3^(1/3) x^2/2 = 1/4 for groups of three
     first, second = st.period_shares(3, 2)
     assert first == pytest.approx(0.75)
     (x,) = [

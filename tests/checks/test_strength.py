@@ -1,7 +1,7 @@
-"""The sharpness of bounds: the record changes if another bound replaces a proved one.
+"""Test that the record of the sharpness changes if a different bound replaces a proved bound.
 
-The recorder measures how sharp a bound is: the relative tightening at which a check fails, and
-the number of comparisons in which the bound is attained.
+The recorder measures the sharpness of a bound by the relative tightening at which a check fails
+and by the number of comparisons in which the bound is attained.
 """
 
 import math
@@ -20,7 +20,7 @@ judged = cache(judge)
 
 
 def tally(judgement: Judgement, compared: str) -> Tally:
-    """Return the comparison as corrected that starts with those words."""
+    """Return the tally of the corrected comparison that starts with the given words."""
     (chosen,) = [
         row
         for row in judgement.finding.tallies
@@ -36,7 +36,7 @@ def tally(judgement: Judgement, compared: str) -> Tally:
         ("thm:unlearndecay/i/pg-sm", "n' ≥", 0.0244),
         ("thm:unlearndecay/ii", "n' ≤ $3n", 0.1219),
         ("thm:unlearndecay/ii", r"n' ≤ $\left", 0.1097),
-        ("thm:unlearndecay/iii", "n' ≤", 0.5383),  # not sharp: less than half of it is reached
+        ("thm:unlearndecay/iii", "n' ≤", 0.5383),  # not sharp: no count reaches half of it
         ("lem:Xn<", "$X_n$, $n=1$", 0.0),
         ("lem:Xn<", "$X_n$, $n>1$", 0.0025),
         ("lem:Xn<sqrt", "$X_n$, $n=1$", 0.0),
@@ -52,7 +52,7 @@ def test_sharpness_of_bounds_is_as_expected(claim: str, compared: str, sharpness
 @pytest.mark.parametrize(
     ("claim", "attained", "comparisons"),
     [
-        ("thm:unlearn/i", 4, 64),  # by the uniform density
+        ("thm:unlearn/i", 4, 64),  # attained by the uniform density
         ("thm:unlearn/i/pg-sm", 90, 144),
         ("book:pg-es-retraces", 35, 192),
         ("thm:unlearn/ii", 800, 800),
@@ -90,7 +90,7 @@ def tighter(n):
 def test_unproved_tighter_bound_changes_the_record(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No proof gives 3n - 3 sqrt(n) + 1, though all counts tried obey it."""
+    """The bound 3n - 3 sqrt(n) + 1 has no proof, although all tested counts obey it."""
     claim = "thm:unlearndecay/i/pg-sm"
     proved = tally(judged(claim), "n'")
     monkeypatch.setattr(unlearning, "decaying_pg_bound", tighter)
@@ -123,7 +123,7 @@ def test_decaying_softmax_bound_is_nearly_an_equality() -> None:
 
 @pytest.mark.parametrize("spent", [1e-6, 0.1, 2.0])
 def test_key_lemma_bound_holds_with_equality_in_the_limit_of_short_steps(spent: float) -> None:
-    """In one short step of two uniform arms 1/pi increases by the bound."""
+    """One short step from the uniform policy on two arms increases 1/pi by the bound."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [spent])
     rise = 1 / pi[1, 1] - 1 / pi[0, 1]
 
@@ -136,13 +136,13 @@ def test_key_lemma_bound_holds_with_equality_in_the_limit_of_short_steps(spent: 
 
 
 def test_softmax_condition_threshold_is_sharp() -> None:
-    """The least weight that the condition needs is 1 up to a fiftieth."""
+    """The least weight that meets the condition is between 1 and 1.02."""
     figures = judge("sec:gravity/pg-sm-sufficient").finding.figures
     assert 1 < figures["least weight that meets it"] < 1.02
 
 
 def test_necessity_bound_has_a_sharp_exponent() -> None:
-    """Weights of sum M reduce a small probability by about e^(-2M), and not by e^(-3M)."""
+    """Weights of sum M multiply a small probability by about e^(-2M), not by e^(-3M)."""
     pi = convergence.adversarial_run([1.0, 0.0], "first", [100.0], np.array([-2.0, 2.0]))
     lost = -math.log(pi[1, 1] / pi[0, 1])
     floors = [
@@ -181,10 +181,10 @@ COARSE = {
     ],
 )
 def test_counts_wrong_by_a_factor_of_three_halves_are_refused(claim: str) -> None:
-    """A bound of sharpness s refuses counts that are wrong by 1 / (1 - s), or below by 1 + s.
+    """An upper bound of sharpness s rejects counts that are too large by a factor 1 / (1 - s).
 
-    The committed record has the sharpness of each bound. Where the bound is not that sharp, the
-    factor that is refused is listed.
+    A lower bound rejects counts that are too small by a factor 1 + s. The committed record has the
+    sharpness of each bound. `COARSE` lists the bounds that reject only larger factors.
     """
     for row in recorded()[claim]["tallies"]:
         if (

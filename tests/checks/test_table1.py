@@ -1,4 +1,4 @@
-"""The measurements of Table 1 against known answers; every other entry is refused."""
+"""Test the measurements of Table 1 against known answers and the rejection of other entries."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -41,7 +41,7 @@ def printed_entry(update: str, column: str) -> str:
 
 
 def found_for(update: str, column: str, printed: str) -> Finding:
-    """Return the finding of a cell's check for another update or printed entry."""
+    """Return the finding of a cell's check for the given update and printed entry."""
     arguments = {"update": update, "column": column, "printed": printed}
     return Check("x", the_printed_entry_is_measured, arguments=arguments).run()
 
@@ -88,7 +88,7 @@ def test_options_of_updates_are_measured() -> None:
 
 
 def test_remarks_do_not_change_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same case is a remark or an exception; only an exception makes a correction."""
+    """A case leads to a correction if it is an exception, but not if it is a remark."""
     other = (ExceptionalCase("p = 1.5", "no", 0.1),)
     for entry, status in (
         (table.Entry("yes", 0.3, "Found.", remarks=other), Status.HOLDS),
@@ -104,7 +104,7 @@ def test_remarks_do_not_change_the_status(monkeypatch: pytest.MonkeyPatch) -> No
 def test_thresholds_are_bracketed_by_the_numbers_that_decide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Moving a threshold past a listed number changes that update's entry, and not before."""
+    """The entry of an update changes only if a threshold passes its listed number."""
     thresholds = {(row.column, row.name): row for row in table.thresholds()}
     assert set(thresholds) == set(table.THRESHOLDS)
     fall = thresholds["rates", table.FALLS]
@@ -123,7 +123,7 @@ def test_thresholds_are_bracketed_by_the_numbers_that_decide(
 
 
 def test_bias_matches_hand_solution() -> None:
-    # CE moves towards the best action of a sample, in 0.4 of the samples; that of the mean always
+    # The best action of the mean is best in 0.4 of the samples, so the bias of CE is 1 - 0.4.
     assert table._bias(UPDATES["ce"]) == pytest.approx(0.6)
     assert table._bias(UPDATES["pg-sm"]) < 1e-12
 
@@ -134,17 +134,17 @@ def test_undoing_steps_match_exact_counts() -> None:
             assert table._count_undoing_steps(UPDATES[name], weight) == count(
                 N_FORWARD, name, int(weight)
             ), name
-    # DI from the corner: one step of weight 1 leads back to 1/2, whatever the number of steps
+    # One DI step of weight 1 leads from the corner back to 1/2 for any number of forward steps.
     assert table._count_undoing_steps(UPDATES["di"], 1.0) == 1
 
 
 def test_direct_steps_out_of_corner_match_hand_solution() -> None:
-    # q differs by 0.1 between the two best, so that a step of weight 1 moves 0.05 to each side
+    # The two best values differ by 0.1, so a step of weight 1 moves a probability of 0.05.
     assert table._steps_out_of_corner(UPDATES["di"], 2.0**-10) == 10
 
 
 class Doubling(Direct):
-    """A step doubles the probability of the first action; the others share the rest equally."""
+    """An update that doubles the probability of the first action and splits the rest equally."""
 
     def advance(self, theta: Floats, q: Floats, weight: Floats, rng: np.random.Generator) -> Floats:
         first = np.minimum(2.0 * theta[..., :1], 1.0)
@@ -207,7 +207,7 @@ def test_linear_scores_cannot_represent_every_table_of_the_deep_task() -> None:
     features, q = table._shared_features()
     assert table.FEATURES < table.STATES
     assert max(np.linalg.matrix_rank(task) for task in features) <= table.FEATURES
-    # more distinct states than features: linear scores cannot represent every table
+    # Linear scores cannot represent every table if more states than features are distinct.
     assert all(len(np.unique(task, axis=0)) > table.FEATURES for task in features)
     best = np.sort(q, axis=2)
     assert np.min(best[..., -1] - best[..., -2]) >= 0.125
@@ -234,7 +234,7 @@ def test_direct_update_learns_with_fitted_scores() -> None:
     assert {case.case: case.entry for case in entry.exceptions} == {
         "scores fitted before the projection": "yes"
     }
-    # only DI is fitted before the projection
+    # Only DI is fitted before the projection.
     assert measure(NEURD, "deep").entry == "no"
     assert not measure(NEURD, "deep").exceptions
 
@@ -246,7 +246,7 @@ def test_natural_gradient_learns_with_its_compatible_fit() -> None:
 
 
 def test_fitted_policy_with_identity_features_is_tabular() -> None:
-    """With one feature for each state the fit is the tabular update."""
+    """The fit is the tabular update if each state has its own feature."""
     q = np.array([[[1.0, 0.8, 0.0], [0.0, 1.0, 0.9]]])
     pi = table._fitted_policy(np.eye(2)[np.newaxis], q)
     np.testing.assert_allclose(pi, [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]], atol=1e-12)
@@ -310,7 +310,7 @@ def test_final_probability_must_exceed_one_half(
 
 
 def test_direct_direction_matches_hand_solution() -> None:
-    """Supports {1, 2} and {3}: the values less their mean there, zero elsewhere."""
+    """The direction is the values minus their mean on the support and zero elsewhere."""
     outputs = np.array([[0.5, 0.25, -2.0], [-1.0, -1.0, 3.0]])
     direction = table._direction(
         UPDATES["di"], outputs, np.array([[0.0, 1.0, 9.0], [4.0, 5.0, 6.0]])
@@ -356,7 +356,7 @@ def test_features_are_mixtures_with_weights_one_and_three_quarters() -> None:
 
 
 def test_direct_bias_matches_clipping() -> None:
-    """With two actions DI moves the first probability by w (q_1 - q_2) / 2, up to the ends."""
+    """DI with two actions moves the first probability by w (q_1 - q_2) / 2 and clips it."""
     first = np.linspace(0.01, 0.99, 99)
     lead = table._SAMPLES @ np.array([1.0, -1.0])  # -2 and 1
     steps = [np.clip(first + 0.5 * x / 2, 0.0, 1.0) for x in (*lead, table._CHANCES @ lead)]
@@ -382,7 +382,7 @@ def test_rate_entry_follows_from_the_exponent(
 
 
 def test_slowest_weight_decides_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the largest of the weights the gap falls like t^-1/2, with the others it is zero."""
+    """The gap decreases like t^-1/2 for the largest weight and is zero for the other weights."""
     times = np.arange(1, table.STEPS + 1)
     slow = np.append(1.0, times**-0.5)
     update = along(slow, monkeypatch)
@@ -412,7 +412,7 @@ def test_exact_rate_needs_at_most_a_hundred_steps(
 
 
 def along(gaps: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Return an update whose run on the bandit has these gaps, the first at the start."""
+    """Mock a run on the bandit with the given gaps, starting at step 0, and return its update."""
     rest = gaps / (table.BANDIT[0] - table.BANDIT[1])
     path = np.stack([1.0 - rest, rest, np.zeros_like(rest)], axis=1)
     monkeypatch.setattr(table, "follow", lambda *_: path)

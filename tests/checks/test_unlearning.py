@@ -1,4 +1,4 @@
-"""Exact counts, bounds and checks of unlearning against hand solutions and float loops."""
+"""Test exact counts, bounds and checks of unlearning against hand solutions and float loops."""
 
 import math
 from fractions import Fraction
@@ -40,14 +40,14 @@ class ListingRecorder(Recorder):
 
 
 def listed_comparisons(check, **arguments):
-    """Return the slacks and instances of a check with other arguments, in order."""
+    """Return the slacks and instances of a check with the given arguments, in order."""
     recorder = ListingRecorder()
     check.function(recorder, **{**check.arguments, **arguments})
     return recorder.found
 
 
 def float_count(n, update, eta, schedule):
-    """Return the count by the steps of `pu_lib.updates`, in floats."""
+    """Return the count computed with the float steps of `pu_lib.updates`."""
     theta = update.initial(1, 2)[0]
     if np.allclose(theta, 0) and "escort" in type(update).__name__.lower():
         theta = np.ones(2)
@@ -106,11 +106,11 @@ def test_zero_forward_steps_need_zero_backward_steps():
 
 
 def test_direct_ties_match_hand_solution():
-    # pi(a_1) = 1 after 3 steps; one step of 2 / sqrt(4) = 1 leads exactly to the start
+    # pi(a_1) = 1 after 3 steps, and one step of 2 / sqrt(4) = 1 leads exactly to the start.
     assert count(3, "di", 2, "inverse-sqrt") == 1
     assert count(3, "di", 2, "inverse-sqrt", strict=True) == 2
-    # 1/3 is not a binary number: the first step ends at 1 exactly, and one of 1/3 / sqrt(4) leads
-    # from there to the start; the sum of 1/3 / sqrt(2) and 1/3 / sqrt(3) exceeds 1/3
+    # 1/3 is not a binary fraction. The first step ends at exactly 1, and a step of 1/3 / sqrt(4)
+    # leads from there to the start. The sum of 1/3 / sqrt(2) and 1/3 / sqrt(3) exceeds 1/3.
     for strict, steps in (False, 1), (True, 2):
         assert count(1, "di", "1/3", "inverse-sqrt", start="5/6", strict=strict) == 2
         assert count(3, "di", "1/3", "inverse-sqrt", start="11/12", strict=strict) == steps
@@ -183,7 +183,7 @@ def test_count_above_1e30_raises(eta):
 
 
 def test_count_of_30_digits_has_the_correct_difference():
-    # The difference is the number of forward updates: 9 of the 30 digits.
+    # The counts of 30 digits differ by the difference of the numbers of forward updates.
     nearly = count(10**9, "pg-sm", "145") - count(10**8, "pg-sm", "145")
     assert abs(nearly - 9 * 10**8) <= 1
 
@@ -195,7 +195,7 @@ def test_max_steps_accepts_small_numpy_integers(kind):
 
 
 def test_negative_escort_parameter_matches_rational_recursion():
-    """PG-ES with p = 1 from (1/5, 9/5): theta_a moves by w sign(theta_a) adv(a) / norm."""
+    """A step of PG-ES with p = 1 changes theta_a by w sign(theta_a) adv(a) / norm."""
     theta = [Fraction(1, 5), Fraction(9, 5)]
 
     def move(w):
@@ -214,7 +214,7 @@ def test_negative_escort_parameter_matches_rational_recursion():
 
 
 def test_remaining_weight_bound_of_cross_entropy_matches_hand_solution():
-    """From one half a step of weight 1 leads to y = 1, and a backward step is 2w / (1 + 1/e)."""
+    """A step of weight 1 from 1/2 leads to y = 1, and a backward step is 2w / (1 + 1/e) long."""
     process = parse_problem("ce").process()
     process.forward(arb(1))
     assert float(process.remaining_weight_bound()) == pytest.approx((1 + math.exp(-1)) / 2)
@@ -250,7 +250,7 @@ def test_theorems_give_counts_of_many_steps():
     assert count(10**12, "di", "1/4", start="9/10") == 1
     assert count(10**12, "di", 1, start=0, strict=True) == math.inf
     assert count(10**12, "pg-es", 2) == math.inf
-    # n' - n = log(g_0 / g_n) in the limit of short steps, and g_n is about 1 / (2 n eta)
+    # n' - n = log(g_0 / g_n) in the limit of short steps, and g_n is about 1 / (2 n eta).
     assert count(10**9, "pg-sm", "0.001") - 10**9 == math.ceil(math.log(10**6 / 2))
 
 
@@ -266,13 +266,13 @@ def test_counts_obey_proved_bounds(name, eta, schedule):
 
 
 class Lazy(SoftmaxPolicyGradient):
-    """The softmax policy gradient under another name, with its own step."""
+    """The softmax policy gradient under a different name."""
 
     name = "lazy"
 
 
 class Clipped(Direct):
-    """DI under another name."""
+    """DI under a different name."""
 
     name = "clipped"
 
@@ -294,7 +294,7 @@ def test_batched_float_counts_equal_separate_counts():
     for schedule in ("constant", "inverse-sqrt", "geometric:1.1"):
         assert counts(ns, Lazy(), "0.3", schedule) == counts(ns, "pg-sm", "0.3", schedule)
     assert counts([], Lazy()) == []
-    # after one step of weight 100 the other action has e^-50, and float steps back change nothing
+    # One step of weight 100 leaves the other action e^-50, and float steps back change nothing.
     assert counts([1, 0, 2], Lazy(), 100) == [math.inf, 0, math.inf]
     steps = count(20, Lazy(), "0.3")
     assert counts([1, 20], Lazy(), "0.3", max_steps=steps)[1] == steps
@@ -311,7 +311,7 @@ def test_escort_update_object_keeps_its_options():
     assert count(9, update, "0.7") == count(9, "pg-es", "0.7", p=3, factor="drop")
 
 
-# Known answers
+# Hand solutions
 
 
 def test_bounds_match_hand_solution():
@@ -331,7 +331,7 @@ def test_bounds_match_hand_solution():
     assert un.decaying_di_bound(4, 1.0) == min(21, 12)
     assert un.decaying_di_bound(1, 0.1) == 8
     assert un.decaying_ce_bound_printed(30, 1.0) == pytest.approx(91.948, abs=5e-4)
-    log = math.log(3)  # of 1 + 4/4 * 2
+    log = math.log(3)  # log(1 + 4/4 * 2)
     by_hand = (4 + 2 * log) ** 2 + 2 * (8 + 4 * log)
     assert un.decaying_ce_logarithm(4, 0.25) == pytest.approx(log)
     assert un.decaying_ce_bound_printed(4, 0.25) == pytest.approx(by_hand)
@@ -348,7 +348,6 @@ def test_bounds_match_hand_solution():
 
 
 def test_small_weights_or_many_steps_nearly_reach_each_bound():
-    # small weights or large n nearly attain each bound
     assert count(1, "pg-sm", "0.001") == 2
     for n in (1, 7, 40):
         assert count(n, "pg-sm", "0.001") == n + 1
@@ -365,7 +364,7 @@ def test_small_weights_or_many_steps_nearly_reach_each_bound():
 def test_largest_sequence_matches_hand_solution():
     worst = un.largest_sequence(2, 1.0, lambda k: 1.0)
     assert worst == pytest.approx([0, 1, 1 + math.exp(-1)])
-    # the step from zero is larger than that from the current maximum
+    # The step from zero is larger than the step from the current maximum.
     assert un.largest_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
 
 
@@ -379,7 +378,7 @@ def test_escort_flow_time_matches_numeric_integral():
 
 def test_step_flow_time_matches_hand_solution():
     first, *_ = flow_times.step_flow_times(1, 1, "pg-sm")
-    # from delta = 0 a step of weight 1 goes to 1/2
+    # A step of weight 1 from delta = 0 leads to 1/2.
     assert first["flow time"] == pytest.approx(0.5 + math.sinh(0.5))
     with pytest.raises(ValueError, match="update: expected pg-sm, or pg-es"):
         flow_times.step_flow_times(1, 1, "di")
@@ -400,12 +399,12 @@ def test_errata_state_the_computed_numbers():
     assert f"takes {count(5, 'di', 1, start='1/4')} updates" in why["Theorem 4(ii)"]
     assert f"printed {un.di_bound(5, Fraction(1))}" in why["Theorem 4(ii)"]
     assert count(10, "pg-sm", Fraction(5, 4) * Fraction(10, 18), start="1/10") == 9
-    # the y-equation with sqrt(t + 1) from y(0) = 0: y(1) = 2 (sqrt 2 - 1)
+    # The y-equation with sqrt(t + 1) and y(0) = 0 has the value y(1) = 2 (sqrt 2 - 1).
     where = "Lemma 12, proof, the two differential equations"
     assert f"y(1)={2 * (math.sqrt(2) - 1):.3f}" in why[where]
     for lemma, bent in (("Lemma 11", 1.0), ("Lemma 12", math.sqrt(0.5))):
         printed = f"{math.floor(100 * (-3 + bent * math.exp(3))) / 100:.2f}"
-        assert float(printed) <= -3 + bent * math.exp(3)  # which the lemma assumes
+        assert float(printed) <= -3 + bent * math.exp(3)  # as the lemma assumes
         assert f"$X=(0,-3,{printed})$" in why[f"{lemma}, proof, last line"]
 
 
@@ -419,17 +418,17 @@ def test_compared_counts_match_hand_solution():
     instance = {"update": "di", "n": 2, "eta": "1", "start": "1/2", "n'": 1}
     assert recorder.found == [(-1, instance), (2, instance)]
     assert [tally.compared for tally in recorder.tallies.values()] == ["n' ≥ $n$", "n' ≤ $n+1$"]
-    # from (1, 1), p = 2, eta = 2 the first update sets theta_2 to zero
+    # The first update from (1, 1) with p = 2 and eta = 2 sets theta_2 to zero.
     ((slack, _),) = listed_comparisons(
         checks.escort_can_be_faster, instances=(("2", "keep", "2", 3, "1/2"),)
     )
     assert slack == math.inf
-    # 3 = ceil(1.5 / 0.5) steps of DI from x = 1/4; the printed formula says 2
+    # DI takes ceil(1.5 / 0.5) = 3 steps from x = 1/4, but the printed formula gives 2.
     assert count(9, "di", "1/2", start="1/4") == 3
 
 
 def test_comparison_lemma_check_fails_for_an_incorrect_flow_time(monkeypatch):
-    # constant speed: forward steps then cover no more than backward ones
+    # Forward steps cover no more than backward steps if the speed is constant.
     def constant(problem):
         return lambda process: 2 * float(process.y)
 
@@ -451,20 +450,20 @@ def test_count_raises_if_a_tie_is_undecided(monkeypatch):
 @pytest.mark.parametrize("start", ["1/2", "0.9", "0.999", "0.9999", "0.9999999"])
 @pytest.mark.parametrize("eta", ["0.001", "0.01", "1", "5"])
 def test_block_counts_equal_stepwise_counts_above_one_half(eta: str, start: str) -> None:
-    """From starts above one half a block could lead past the start."""
+    """The counts agree although a block could lead past a start above 1/2."""
     problem = parse_problem("pg-sm", eta, start=start)
     assert block_counting.count_in_blocks(5000, problem) == count(5000, "pg-sm", eta, start=start)
 
 
 @pytest.mark.parametrize("n", [0, 1, 10])
 def test_decaying_softmax_counts_are_correct_for_a_small_initial_probability(n: int) -> None:
-    # an independent run with 50 digits: 23 updates undo ten of weights t^(-1/2) from 0.0001
+    # An independent run with 50 digits takes 23 updates to undo ten updates.
     assert count(n, "pg-sm", 1, "inverse-sqrt", start="0.0001") == {0: 0, 1: 2, 10: 23}[n]
 
 
 @pytest.mark.parametrize(("eta", "x"), [("9/2", "8/9"), ("28/3", "27/28"), ("35/12", "27/35")])
 def test_second_step_to_zero_is_detected(eta: str, x: str) -> None:
-    """For p = 2, theta_2 is zero after two steps if eta^3 x (1 - x)^2 = 1."""
+    """theta_2 is zero after two steps with p = 2 if eta^3 x (1 - x)^2 = 1."""
     assert Fraction(eta) ** 3 * Fraction(x) * (1 - Fraction(x)) ** 2 == 1
     assert counts([0, 2, 3, 10**7], "pg-es", eta, start=x) == [0, math.inf, math.inf, math.inf]
     assert math.isfinite(count(1, "pg-es", eta, start=x))
@@ -478,7 +477,7 @@ def test_path_stays_at_a_fixed_point(eta: str, p: int | str) -> None:
 
 
 def test_huge_escort_exponent_gives_an_infinite_or_bounded_count():
-    # at the uniform start the first step multiplies theta_2 by 1 - eta p / 4
+    # The first step from the uniform policy multiplies theta_2 by 1 - eta p / 4.
     p = 10**280
     assert count(1, "pg-es", Fraction(4, p), p=p) == math.inf
     with pytest.raises(ValueError, match=r"takes at least 10\^\(10\^279\) backward updates"):
@@ -486,7 +485,7 @@ def test_huge_escort_exponent_gives_an_infinite_or_bounded_count():
 
 
 def test_high_precision_lowers_the_step_limit():
-    # an escort step of p near 1 from a start near 0 loses a bit or more
+    # An escort step with p near 1 from a start near 0 loses at least one bit.
     with pytest.raises(un.OutOfReach, match=r"may take more than \d{4} steps"):
         count(3804, "pg-es", "0.3", "inverse-sqrt", "1.01", start="1e-9", max_steps=20_000)
     for bits, steps in ((128, 1000), (256, 1000), (512, 500), (4096, 62)):
@@ -558,7 +557,7 @@ def test_weights_beyond_floats_raise():
 
 
 def test_direct_updates_with_decaying_weights_have_a_step_limit() -> None:
-    """With max_steps = 9 PG-SM counts n = 3; DI raises, since its recovery may take 3 n."""
+    """The limit of 9 steps allows n = 3 for PG-SM but not for DI, which may take 3 n steps."""
     assert un.counts([3], "pg-sm", 1, "inverse-sqrt", max_steps=9) == un.counts(
         [3], "pg-sm", 1, "inverse-sqrt"
     )
@@ -584,13 +583,13 @@ def test_forward_blocks_enclose_single_steps(eta: str) -> None:
 
 @pytest.mark.parametrize("eta", ["1e-6", "1e-10", "1e-12"])
 def test_escape_ratio_is_accurate_for_tiny_weights(eta: str) -> None:
-    """-log(1 - x) / log(1 + x) = 1 + x + O(x^2) with x = 2 kappa."""
+    """The ratio is -log(1 - x) / log(1 + x) = 1 + x + O(x^2) with x = 2 kappa."""
     kappa, limit = un.escape_ratio(eta, 10)
     assert limit - 1 == pytest.approx(2 * kappa, rel=1e-5, abs=4e-16)
 
 
 def test_stepwise_count_is_correct_for_an_initial_probability_near_one() -> None:
-    """The first step is too long for blocks; backward steps are a little shorter."""
+    """The first step is too long for blocks, and backward steps are slightly shorter."""
     start = 1 - Fraction(1, 10**40)
     assert [count(n, "pg-sm", 1, start=start) for n in (50_000, 50_001)] == [50_001, 50_002]
 
@@ -607,7 +606,7 @@ def test_escape_ratio_matches_counts(eta: str) -> None:
 
 
 def test_escape_ratio_is_infinite_at_the_threshold() -> None:
-    """Before the first step kappa = eta / (2 sqrt 2), which is 1/2 at eta = sqrt 2."""
+    """The initial kappa is eta / (2 sqrt 2), which is 1/2 if eta = sqrt 2."""
     root = Fraction(math.isqrt(2 * 10**80), 10**40)
     assert un.escape_ratio(root, 0) == (0.5, math.inf)
     kappa, ratio = un.escape_ratio(2, 0)
@@ -693,7 +692,7 @@ def test_instance_has_the_options_of_its_update():
 
 
 def test_growth_of_the_escort_gradient_matches_hand_solution() -> None:
-    """At theta = (x, 1 - x) the gradient of the escort policy, p = 1, has the length of theta."""
+    """The gradient of the escort policy with p = 1 at theta = (x, 1 - x) has the norm of theta."""
     finding = judge("sec:symmetry/concavity").finding
     assert finding.instance == {"policy": "escort, p = 1", "pi(a_1)": 1.0}
     assert finding.margin == pytest.approx(math.hypot(0.9975, 0.0025) - 1)

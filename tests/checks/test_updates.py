@@ -1,4 +1,4 @@
-"""The gradients, limits and paths of the updates, against cases solved by hand."""
+"""Test gradients, limits and paths of the updates against hand solutions."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_softmax_gradient_of_two_uniform_actions_matches_hand_solution():
 
 
 def test_escort_gradient_agrees_with_the_quotient_rule():
-    # pi_1 = x^2 / (x^2 + y^2) at (3, -1): 2 x y^2 / 100 and -2 y x^2 / 100
+    # The gradient of pi_1 = x^2 / (x^2 + y^2) at (3, -1) is (2 x y^2, -2 y x^2) / 100.
     gradient = up.escort_gradient(np.array([3.0, -1.0]), np.eye(2), p=2.0)
     np.testing.assert_allclose(gradient[:, 0], [0.06, 0.18])
     np.testing.assert_allclose(gradient.sum(axis=1), 0, atol=1e-16)
@@ -43,7 +43,7 @@ def test_middle_line_of_two_uniform_actions_matches_hand_solution():
 
 
 def test_escort_step_matches_hand_solution():
-    # pi = (0.9, 0.1), v = 0.9: 2/sqrt(10) (sqrt(0.9) 0.1, sqrt(0.1) (-0.9)), sign of -1
+    # pi = (0.9, 0.1) and v = 0.9, so the step is 2/sqrt(10) (sqrt(0.9) 0.1, -sqrt(0.1) (-0.9)).
     step = up.escort_step(np.array([3.0, -1.0]), np.array([1.0, 0.0]), p=2.0)
     np.testing.assert_allclose(step, [0.06, 0.18])
 
@@ -71,7 +71,7 @@ def test_greedy_update_changes_only_one_parameter():
 
 
 def test_direct_greedy_weight_matches_hand_solution():
-    # (1 - 0.2 + 0.5) / (1 - 0.5) = 2.6 for the second action, 1.1 / 1 for the third
+    # The second action needs the weight (1 - 0.2 + 0.5) / (1 - 0.5) = 2.6, and the third 1.1 / 1.
     pi, q = np.array([0.2, 0.5, 0.3]), np.array([1.0, 0.5, 0.0])
     assert up.direct_greedy_weight(pi, q) == pytest.approx(2.6)
     np.testing.assert_allclose(UPDATES["di"].step(pi, q, 2.6), [1, 0, 0], atol=1e-15)
@@ -79,7 +79,7 @@ def test_direct_greedy_weight_matches_hand_solution():
 
 
 def test_direct_step_below_the_greedy_weight_is_not_greedy(monkeypatch):
-    """Two uniform actions worth 1 and 0: a weight w moves w/2, so that 1 is needed."""
+    """A weight w moves a probability of w/2 between two uniform actions, so w must be 1."""
     arms = np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]])
     monkeypatch.setattr(checks, "_states_with_a_gap", lambda *_: arms)
     enough, too_small, *_ = checks.huge_steps_have_these_limits.run().tallies
@@ -96,7 +96,7 @@ def test_states_with_a_gap_depend_on_the_seed():
 
 
 def test_odds_change_sums_over_steps():
-    """Natural gradient adds w q to the scores, here 7 q in three steps."""
+    """The natural gradient adds w q to the scores, which is 7 q in three steps."""
     pi, q = np.array([[0.1, 0.2, 0.3, 0.4]]), np.array([[5.0, 1.0, 2.0, 4.0]])
     change = checks._odds_change(UPDATES["npg"], pi, q, np.array([1.0, 2.0, 4.0]))
     np.testing.assert_allclose(change, [[0.0, 7.0, 21.0]], atol=1e-12)
@@ -114,7 +114,7 @@ def test_remainder_of_the_cross_entropy_step_matches_hand_solution():
 
 def test_large_weight_limits_match_hand_solution():
     pi, q = np.array([0.9, 0.1]), np.array([1.0, 0.0])
-    # p = 2 swaps two actions; in general pi^(p-1) |adv|^p, with adv = (0.1, -0.9)
+    # The limit is proportional to pi^(p-1) |adv|^p with adv = (0.1, -0.9), a swap if p = 2.
     np.testing.assert_allclose(up.large_weight_limit("pg-es", pi, q), [0.1, 0.9])
     cubic = up.large_weight_limit(make_update("pg-es", p=3), pi, q)
     np.testing.assert_allclose(cubic[1] / cubic[0], (0.1 / 0.9) ** 2 * 9**3)
@@ -145,7 +145,7 @@ def test_halving_times_of_exponential_and_hyperbola_match_hand_solution():
 
 
 def test_last_escort_halving_matches_hand_solution():
-    # a small bad parameter x is multiplied by 1 - 2 w / N, N the square of the norm
+    # A small bad parameter is multiplied by 1 - 2 w / N, where N is the squared norm.
     update = make_update("pg-es", p=2.0)
     path = follow(update, [1.0, 0.0], 0.1, 160)
     factor = 1 - 0.2 / np.sum(path[-1] ** 2)
@@ -162,7 +162,7 @@ def test_direct_steps_at_a_zero_probability_match_hand_solution():
 
 def test_halving_times_skip_zeros_and_interpolate():
     np.testing.assert_allclose(up.halving_times(np.array([1.0, 0.5, 0.25, 0.0])), [1.0, 1.0])
-    # a quarter of the way in the logarithm takes a quarter of the step
+    # Times are interpolated linearly in the logarithm.
     np.testing.assert_allclose(
         up.halving_times(np.array([1.0, 1 / 16, 1 / 64])), [0.25] * 4 + [0.5] * 2
     )

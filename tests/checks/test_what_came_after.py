@@ -1,4 +1,4 @@
-"""What came after: counts, steps and costs against cases solved by hand."""
+"""Test counts, steps and costs of later work against hand solutions."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def test_natural_count_of_three_steps_matches_hand_solution() -> None:
 
 
 def test_counts_with_doubling_weights_match_hand_solution() -> None:
-    """Forward 1 + 2 + 4 = 7, then back by 8."""
+    """One step of weight 8 undoes the forward weights 1 + 2 + 4 = 7."""
     assert [after.geometric_count(n, 2) for n in (1, 2, 3, 50)] == [1, 1, 1, 1]
     assert after.geometric_bound(2) == 1
     assert after.natural_count(3, [Fraction(2) ** t for t in range(5)]) == 1
@@ -45,7 +45,7 @@ def test_npg_escapes_the_gravity_well_in_139_steps() -> None:
 
 
 def test_mirror_step_matches_hand_solution() -> None:
-    """Index 3/2 from one half, weight 1: the roots differ by 1/2, so that y^2 + (y+1/2)^2 = 1."""
+    """The roots differ by 1/2 for index 3/2 and weight 1, so that y^2 + (y+1/2)^2 = 1."""
     y = (math.sqrt(7.0) - 1.0) / 4.0
     policy = after.mirror_step([0.5, 0.5], [1.0, 0.0], 1.0, 1.5)
     np.testing.assert_allclose(policy, [(y + 0.5) ** 2, y**2], rtol=1e-14)
@@ -53,7 +53,7 @@ def test_mirror_step_matches_hand_solution() -> None:
 
 
 def test_family_count_matches_hand_solution() -> None:
-    """Weight 1/4 and index 3/2: the corner is eight steps away."""
+    """The corner is eight steps away for weight 1/4 and index 3/2."""
     assert [after.family_count(n, "1/4", "3/2") for n in (1, 8, 9, 100)] == [1, 8, 8, 8]
     assert after.family_count(100, "1/4", 2) == 4
     assert after.family_count(100, "1/4", 1) == 100
@@ -69,13 +69,13 @@ def test_compatible_direction_of_one_hot_features_matches_hand_solution() -> Non
 
 
 def test_compatible_direction_of_one_feature_matches_hand_solution() -> None:
-    """Features 1, 0, -1 and values 0.6, 1, 0: from the uniform policy the fit has slope 0.3."""
+    """The fit of the values (0.6, 1, 0) to the features (1, 0, -1) has slope 0.3."""
     direction = compatible_direction([[1.0], [0.0], [-1.0]], np.full(3, 1 / 3), [0.6, 1.0, 0.0])
     assert direction[0] == pytest.approx(0.3)
 
 
 def test_cost_counts_operations() -> None:
-    """CE with three actions: one difference, one product and one sum for each."""
+    """CE takes one subtraction, one multiplication and one addition for each action."""
     assert after.cost(UPDATES["ce"], 3)["operations"] == 9
     assert after.cost(UPDATES["npg"], 3)["operations"] == 2 + 3 * 3
     with pytest.raises(ValueError, match="has no kernel"):
@@ -148,7 +148,7 @@ def test_cost_detects_dependence_on_other_values(step: Callable[..., float], see
 
 
 def test_committed_search_has_the_runs_of_its_stages() -> None:
-    """Three states have 31 coordinates: the first stage has 4 * 31 points in 81 generations."""
+    """Three states have 31 coordinates, so the first stage has 4 * 31 points in 81 generations."""
     assert len(late.bounds(3)) == 31
     assert [31 * many * (more + 1) for _, many, more in late.STAGES] == [10044, 961, 217]
     stages = late.load()["restarts"][0]["stages"]
@@ -186,7 +186,7 @@ def test_natural_policy_handles_extreme_weights() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 1e10, 1e308])
 def test_natural_policy_preserves_small_differences_of_large_values(shift: float) -> None:
-    """A shift of all values changes nothing but the rounding of their difference."""
+    """A shift of all values changes only the rounding of their difference."""
     values = np.array([shift + 1e-6, shift])
     odds = np.exp(10.0 * (values[0] - values[1]))
     policy = after.natural_policy([0.5, 0.5], values, 10.0)
@@ -207,13 +207,13 @@ def test_escape_bounds_rejects_range_and_shape(pi: Any, q: Any, weight: float, w
 
 
 def test_escape_bounds_handle_subnormal_probabilities() -> None:
-    """Odds of 1e320 to one: log 10 times 320 is 736.8."""
+    """The bounds at odds of 1e320 are 320 log 10 = 736.8 rounded up."""
     assert after.escape_bounds([1e-320, 1.0], [1.0, 0.0], 1.0) == (737, 737)
 
 
 @pytest.mark.parametrize("small", [1e-8, 1e-14, 1e-17])
 def test_compatible_direction_of_a_table_is_the_centred_values(small: float) -> None:
-    """Up to a constant, of which the shortest has mean zero: (0, 1, 5) less 2."""
+    """The shortest of the directions, which differ by a constant, is (0, 1, 5) - 2."""
     direction = compatible_direction(np.eye(3), [0.5, 0.5 - small, small], [0.0, 1.0, 5.0])
     np.testing.assert_allclose(direction, [-2.0, -1.0, 3.0], rtol=1e-6)
 
@@ -254,7 +254,7 @@ def test_family_rejects_invalid_index_and_weight() -> None:
 
 
 def test_spma_step_solved_by_hand() -> None:
-    """From (1/2, 1/2) to (3/4, 1/4) at weight 1, then by the other value to (9/16, 7/16)."""
+    """A step for each action leads from (1/2, 1/2) to (3/4, 1/4) and to (9/16, 7/16)."""
     pi = later.mirror_ascent_step([0.5, 0.5], [1.0, 0.0], 1.0)
     assert pi.tolist() == [0.75, 0.25]
     assert later.mirror_ascent_step(pi, [0.0, 1.0], 1.0).tolist() == [0.5625, 0.4375]
@@ -276,7 +276,7 @@ def test_spma_counts_agree_with_decimals() -> None:
 
 
 def test_biased_baseline_step_solved_by_hand() -> None:
-    """From 9/10 the log-odds log 9 fall by 0.9, 0.785 and 0.626, to -0.114."""
+    """The log-odds decrease from log 9 by 0.9, 0.785 and 0.626 to -0.114."""
     x, steps = math.log(9), 0
     while x > 0:
         x, steps = x - 1 / (1 + math.exp(-x)), steps + 1
@@ -287,7 +287,7 @@ def test_biased_baseline_step_solved_by_hand() -> None:
 def test_slopes_of_the_entropy_solved_by_hand() -> None:
     pi, q = np.array([0.7, 0.2, 0.1]), np.array([1.0, 0.5, 0.0])
     logs = [math.log(x) for x in pi]
-    natural = -(0.14 * logs[0] - 0.06 * logs[1] - 0.08 * logs[2])  # pi times (0.2, -0.3, -0.8)
+    natural = -(0.14 * logs[0] - 0.06 * logs[1] - 0.08 * logs[2])  # the coefficients are pi * adv
     assert later.entropy_slope("npg", pi, q) == pytest.approx(natural)
     assert later.entropy_slope("pg-es", pi, q) == pytest.approx(4 * natural)
     assert later.entropy_slope("di", pi, q) == pytest.approx(-0.5 * (logs[0] - logs[2]))

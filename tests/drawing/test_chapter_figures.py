@@ -1,4 +1,4 @@
-"""The figures of the first two chapters show what their captions say."""
+"""Test that the figures of the first two chapters agree with their captions."""
 
 import numpy as np
 

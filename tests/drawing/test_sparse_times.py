@@ -1,4 +1,4 @@
-"""The recorded times of large sparse processes, and the table of the book."""
+"""Test the recorded times of large sparse MDPs and their table in the book."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Figures are shown once, open no window, and have enough contrast on light and dark pages."""
+"""Test that figures open no window, ignore user settings and have contrast in both themes."""
 
 import io
 
@@ -87,7 +87,7 @@ def test_wide_figure_has_a_narrow_copy() -> None:
     assert Image.open(io.BytesIO(data)).size == (
         1440,
         400,
-    )  # other programs ignore the embedded copy
+    )  # other programs ignore the narrow copy
     assert wide == png(fig)
     assert narrow is not None
     assert Image.open(io.BytesIO(narrow)).size == (FINE * NARROW, 2 * 2 * FINE)

@@ -1,4 +1,4 @@
-"""The figures of four chapters with theorems show the right content."""
+"""Test the content of the figures of four chapters with theorems."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The figures of the unlearning and domino chapters agree with their captions."""
+"""Test that the figures of the unlearning and domino chapters agree with their captions."""
 
 from pu_lib.__main__ import main
 from pu_lib.chapters.domino import figures as domino
@@ -36,7 +36,7 @@ def test_escort_map_is_negative_in_the_range_of_the_caption():
 
 
 class Lazy(SoftmaxPolicyGradient):
-    """The softmax policy gradient under another name."""
+    """The softmax policy gradient under a different name."""
 
     name = "lazy"
     style = None

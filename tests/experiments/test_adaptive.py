@@ -1,4 +1,4 @@
-"""Adaptive sweeps: which settings are dropped, how often wrongly, and the effect on claims."""
+"""Test which settings adaptive sweeps drop, how often wrongly, and the effect on claims."""
 
 import inspect
 from dataclasses import replace
@@ -30,16 +30,16 @@ from pu_lib.experiments.sweep import chunks_of, grid, run_missing
 CAP = 1e6
 COLUMNS = CELL_COLUMNS
 TABLE = committed().table
-BEYOND = 40  # runs of what goes beyond the paper, as the command makes them
+BEYOND = 40  # runs of the experiments beyond the paper, as in the command
 
 
-# The rule, by hand
+# Rule for dropping settings
 
 
 def test_median_limits_are_order_statistics():
     times = np.arange(1.0, 101.0)[:, np.newaxis]
     low, high = limits(times, CAP)
-    k = int(low[0, 0])  # the k-th of 100 runs
+    k = int(low[0, 0])  # the rank among 100 runs
     assert high[0, 0] == 101 - k
     assert bdtr(k - 1, 100, 0.5) <= ERROR < bdtr(k, 100, 0.5)
     few = limits(times[:10], CAP)
@@ -48,13 +48,13 @@ def test_median_limits_are_order_statistics():
 
 def test_mean_limits_include_one_more_run_at_either_end():
     low, high = limits(np.full((50, 1), 200.0), CAP)
-    assert high[1, 0] > (50 * 200.0 + CAP) / 51  # no run is censored, but one may be
+    assert high[1, 0] > (50 * 200.0 + CAP) / 51  # no run is censored, but the next may be
     assert low[1, 0] < 200.0 * 50 / 51
-    # if a share p of all runs is censored, n runs contain none with probability (1 - p)^n
+    # If a share p of all runs is censored, n runs contain none with probability (1 - p)^n.
     share = 1.0 - ERROR ** (1 / 50)
-    assert high[1, 0] < 200.0 + share * CAP  # Student's interval is not that wide
+    assert high[1, 0] < 200.0 + share * CAP  # Student's interval is narrower
     assert high[1, 0] > 0.1 * CAP
-    # one number at distance d from 50 equal ones moves the mean by d / 51, the standard error
+    # One value at distance d from 50 equal values moves the mean by d / 51, the standard error.
     away = (1.0 + stdtrit(50, 1.0 - ERROR)) / 51
     assert high[1, 0] == pytest.approx(200.0 + (CAP - 200.0) * away)
     assert low[1, 0] == pytest.approx(200.0 - 200.0 * away)
@@ -74,7 +74,7 @@ def test_only_settings_far_from_the_best_are_dropped():
 
 
 def times_by_setting(table):
-    """Group settings that differ only in the rate; return their times, run by rate."""
+    """Return times of shape (runs, step sizes) of settings that differ only in the step size."""
     by_others = {}
     for values, group in table.groupby(COLUMNS, dropna=False, observed=True):
         others, step_size = setting_of(values)
@@ -88,7 +88,7 @@ def times_by_setting(table):
 
 
 def wrong_decisions(times, cap, rng):
-    """Resample runs; return the numbers of dropped rates and of wrongly dropped ones."""
+    """Resample runs and return the numbers of dropped and of wrongly dropped step sizes."""
     n, settings = times.shape
     centres = np.stack([lower_quantile(times, 0.5), times.mean(axis=0)])
     right = (centres > RANGE * centres.min(axis=1, keepdims=True)).all(axis=0)
@@ -102,7 +102,7 @@ def wrong_decisions(times, cap, rng):
 
 
 def resampled(all_times, tables=5):
-    """Return the numbers of dropped and of wrongly dropped rates in resampled tables."""
+    """Return the numbers of dropped and of wrongly dropped step sizes in resampled tables."""
     rng = np.random.default_rng(8)
     counts = [
         wrong_decisions(times, cap, rng)
@@ -134,11 +134,11 @@ def test_total_error_of_all_decisions_is_below_one_in_twenty():
     assert 4 * ERROR * decisions < 0.05
 
 
-# The sweep
+# Sweep
 
 
 def small_chunks():
-    """Return chunks with one fast rate and two rates that never reach the target."""
+    """Return chunks with one fast step size and two step sizes that never reach the target."""
     return grid(
         "chain n_states=4",
         updates=["pg-sm", "di"],
@@ -150,7 +150,7 @@ def small_chunks():
 
 @pytest.fixture(scope="module")
 def both_sweeps(tmp_path_factory):
-    """Return the directories of an adaptive and of a full sweep."""
+    """Return a directory with an adaptive and a full sweep."""
     directory = tmp_path_factory.mktemp("sweeps")
     run_missing(small_chunks(), directory / "adaptive", adaptive=True)
     run_missing(small_chunks(), directory / "full")
@@ -185,7 +185,7 @@ def test_interrupted_adaptive_sweep_resumes_to_the_same_table(both_sweeps, tmp_p
 
 def test_collect_includes_all_runs_if_a_setting_was_stopped_early(both_sweeps, tmp_path):
     assert "320 of 320 runs" in collect(both_sweeps / "adaptive", tmp_path / "left")
-    # in an interrupted sweep the slow rates lack runs although they were not dropped
+    # The slow step sizes of an interrupted sweep lack runs although they were not dropped.
     rows = rows_of(both_sweeps / "full")
     cut = rows[(rows["step_size"] < 1.0) | (rows["run"] < 40)]
     assert EarlyStopping(cut).left_early() == set()
@@ -202,7 +202,7 @@ def test_chunks_of_a_round_start_at_the_same_run():
     assert [len(part) for part in rounds(chunks_of([cell], 60, 20))] == [1, 1, 1]
 
 
-# The committed table, reduced to the runs of an adaptive sweep
+# Committed table with the runs of an adaptive sweep only
 
 
 def thinned(table, chunks):
@@ -229,7 +229,7 @@ def adaptive_results():
 
 
 def test_adaptive_sweep_needs_less_than_two_fifths_of_the_steps(adaptive_results):
-    """The greedy limit has no rates, so that there is nothing to leave out."""
+    """The greedy limit is excluded, since it has no step sizes to drop."""
     adaptive, full = (t[t["experiment"] != "sarsa-limit"] for t in (adaptive_results.table, TABLE))
     assert adaptive["steps"].sum() / full["steps"].sum() < 2 / 5
 

@@ -1,4 +1,4 @@
-"""Functions of the experiments on cases small enough to solve by hand."""
+"""Test functions of the experiments on cases small enough to solve by hand."""
 
 import math
 import os
@@ -52,7 +52,7 @@ CELL = cell_of(WORDS)
 
 
 def test_interval_matches_hand_solution():
-    assert interval([5.0, 3.0, 1.0, 2.0, 4.0], 0.5).tolist() == [2.0, 4.0]  # (5 - 1) / 4 = 1
+    assert interval([5.0, 3.0, 1.0, 2.0, 4.0], 0.5).tolist() == [2.0, 4.0]  # index (5 - 1) / 4 = 1
 
 
 def test_draws_are_read_only():
@@ -70,7 +70,7 @@ def test_median_limits_of_one_run_are_infinite():
 
 
 def early_stopping(times, runs):
-    """Return the state of an adaptive sweep after equal runs of the given rates."""
+    """Return the state of an adaptive sweep with equally many runs at the given step sizes."""
     stopping = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
     for step_size, steps in times.items():
         chunk = Chunk(replace(CELL, step_size=step_size), 0, runs)
@@ -104,7 +104,7 @@ def test_left_early_returns_stopped_settings_with_their_step_size():
 
 
 def rows(runs, **columns):
-    """Return the rows of a setting, by default those of `CELL`."""
+    """Return the rows of a setting, which is `CELL` by default."""
     cell = {**WORDS, **columns}
     return pd.DataFrame([{**cell, "engine": "e", "run": r, "steps": 10 + r} for r in range(runs)])
 
@@ -136,7 +136,7 @@ def test_collect_creates_the_directory_and_prints_megabytes(tmp_path, monkeypatc
 
 
 def test_schemes_match_the_paper():
-    """Hyde acts and is replayed with probability 0, min(1, 10 / sqrt t) or one half."""
+    """Hyde acts and is replayed with probability 0, min(1, 10 / sqrt t) or 1/2."""
     schedules = {
         name: [(each.c, each.alpha) for each in (scheme.epsilon, scheme.off_policy)]
         for name, scheme in SCHEMES.items()
@@ -243,10 +243,10 @@ def test_gap_must_exceed_rounding_error_in_any_unit_of_reward(rewards, enough):
 
 
 def test_gap_is_compared_with_the_rewards_that_are_earned():
-    """A prize behind 400 doors is worth less than 1e-18, and rewards that cancel leave nothing."""
+    """A prize behind 400 doors has a value below 1e-18, and rewards that cancel have value 0."""
     doors = domains.chain(400, beta=0.5, discount=0.9)
     assert make_problem(doors, 0.5, "first").optimal_performance < 1e-18
-    # both actions earn 1 and then pay it back, and the second one earns 1e-14 more
+    # Both actions earn 1 and then pay it back, but the second action earns 1e-14 more.
     step = [[[0, 1, 0]] * 2, [[0, 0, 1]] * 2, [[0, 0, 1]] * 2]
     debt = FiniteMDP(step, [[1, 1 + 1e-14], [-2, -2], [0, 0]], [1, 0, 0], 0.5, [False, False, True])
     with pytest.raises(ValueError, match="there is nothing to learn"):
@@ -259,7 +259,7 @@ GRADIENTS = ["pg-sm", "pg-es", "di", "npg"]
 @pytest.mark.parametrize("power", [-960, -300, -40, 40, 300])
 @pytest.mark.parametrize("name", ["chain", "two states"])
 def test_unit_of_reward_changes_no_step_of_a_race(name, power):
-    """The unit is a power of two, so that scaling is exact; cross entropies do not depend on it."""
+    """Scaling by a power of two is exact, and cross entropies do not depend on the scale."""
     mdp = domains.chain(5)
     if name == "two states":
         moves = [[[0.9, 0.1], [0.2, 0.8]], [[0.0, 1.0], [0.7, 0.3]]]
@@ -269,7 +269,7 @@ def test_unit_of_reward_changes_no_step_of_a_race(name, power):
         scaled = FiniteMDP(
             mdp.transitions, mdp.rewards * unit, mdp.initial, mdp.discount, mdp.terminal
         )
-        process = Process("same random numbers", scaled, {})  # whatever the content of the process
+        process = Process("same random numbers", scaled, {})  # the name determines the seeds
         settings = {"runs": 3, "max_steps": 20_000, "target": 0.9}
         gradients = race.race(process, step_sizes=[0.5 / unit], updates=GRADIENTS, **settings)
         entries = [
@@ -342,7 +342,7 @@ def test_transition_codes_use_the_smallest_integer_type(transitions, kind):
 
 
 def test_states_of_a_cyclic_process_are_ordered_by_distance_to_the_end():
-    """A corridor: each state leads to the next or to itself, and the fourth is the end."""
+    """Each state leads to the next state or to itself, and the fourth state is terminal."""
     ahead = (np.eye(4) + np.eye(4, k=1)) / 2
     ahead[3, 3] = 1.0
     mdp = FiniteMDP(ahead[:, np.newaxis], np.zeros((4, 1)), np.eye(4)[0], 0.9, np.eye(4)[3] == 1.0)
@@ -367,7 +367,7 @@ def test_point_with_fewer_runs_has_the_first_runs():
 
 
 def test_censored_shares_count_runs_in_floats_and_with_exponents(monkeypatch):
-    # in floats 3 runs at the first rate and 2 at the second; with exponents 2, and 3
+    # The two step sizes have 3 and 2 runs in floats, and 2 and 3 runs with exponents.
     lost = np.array([[[1, 1]], [[0, 1]], [[1, 0]]], dtype=bool)
     floats = curves(lost, [[3, 2]], ("pg-es",))
     lost = np.array([[[1, 1], [0, 0]], [[1, 1], [0, 1]], [[0, 0], [1, 1]]], dtype=bool)
@@ -419,7 +419,7 @@ def test_smallest_along_returns_the_smallest_parameter_of_each_state(monkeypatch
     assert {setting for *_, setting in calls} == {("pg-es factor=drop", 100.0, "HiOffPol", 4)}
 
 
-# The published curve
+# Published curve
 
 
 def test_mean_between_two_evaluations_needs_two_runs():
@@ -435,7 +435,7 @@ def test_comparison_rejects_a_single_run():
         published.comparison(first)
 
 
-# What details change
+# Effects of details
 
 
 def test_effects_compare_the_same_runs_with_and_without_a_change():
@@ -454,8 +454,8 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
         made({0: 10, 1: 20, 2: 40})
         + made({1: 60, 2: 40, 3: 30}, **changed)
         + made({0: 5, 1: 5}, beta=0.7)
-        # ignored: a duplicated run, and settings that differ in several details or in none, that
-        # have no run without the change, or that are no detail
+        # Ignored are a duplicated run and settings that differ in several details or in none, have
+        # no run without the change, or are not a detail.
         + made({1: 70}, **changed)
         + made({0: 1}, **changed, beta=0.7)
         + made({0: 1}, "length")
@@ -476,7 +476,7 @@ def test_effects_compare_the_same_runs_with_and_without_a_change():
     assert (cut["runs"], cut["ratio"]) == (2, pytest.approx(50 / 30))
     assert (cut["censored before"], cut["censored after"]) == (0.0, 0.5)
     assert (beta["runs"], beta["ratio"]) == (2, pytest.approx(5 / 15))
-    # one resample in four has the slow run twice, one in four the quick one
+    # One resample in four has the slow run twice, and one in four has the fast run twice.
     assert (beta["low"], beta["high"]) == (5 / 20, 5 / 10)
 
 
@@ -491,7 +491,7 @@ def test_options_are_ranked_by_their_geometric_mean_effects(monkeypatch):
     assert ranked["detail"].tolist() == ["b", "a"]
     assert ranked["effect"].tolist() == pytest.approx([10.0, 1.0])
     assert ranked["largest"].tolist() == pytest.approx([100.0, 1.0])
-    assert ranked["clear"].tolist() == [0.5, 0.0]  # an interval that ends at 1 has 1 in it
+    assert ranked["clear"].tolist() == [0.5, 0.0]  # an interval that ends at 1 contains 1
     assert ranked["where"].tolist() == ["chain, NoExplo, ce, η=1"] * 2
     assert details.ranking(None, "cliff")["effect"].tolist() == [1.0]
 
@@ -513,7 +513,7 @@ def test_flip_time_is_the_last_change_to_the_walking_action(monkeypatch):
     walking = {30: [0.4, 0.6, 0.4, 0.3, 0.6], 31: [0.4, 0.7, 0.6, 0.5, 0.2]}  # states 0 to 4
 
     def run_cell(_, __, memory):
-        # 1.0 is the terminal state.
+        # The entry 1.0 belongs to the terminal state.
         likely = np.array([[*walking[step], 1.0] for step in memory.record_at])
         memory.recorded = np.stack([1.0 - likely, likely], axis=2)
 
@@ -521,14 +521,14 @@ def test_flip_time_is_the_last_change_to_the_walking_action(monkeypatch):
     flips = live.flip_times("ce", 0, last=31, n_states=6)
     assert flips.times.tolist() == [np.inf, 30.0, 31.0, np.inf, np.inf]
     assert flips.jumping == 3
-    # of the ten pairs (i, j), i before j, all but (1, 2), (1, 3), (1, 4), (2, 3) and (2, 4)
+    # Of the ten pairs i < j, all but (1, 2), (1, 3), (1, 4), (2, 3) and (2, 4) are in order.
     assert flips.ordered_share == 0.5
 
 
 def test_rerun_skips_runs_longer_than_at_most(monkeypatch):
     again = SimpleNamespace(steps=10, episodes=1, censored=False, final_performance=1.0)
     monkeypatch.setattr(live, "run_cell", lambda *_: again)
-    table = rows(3).assign(episodes=1, censored=False, final_performance=1.0)  # of 10 to 12 steps
+    table = rows(3).assign(episodes=1, censored=False, final_performance=1.0)  # 10 to 12 steps
     repeated = live.rerun(table, 2, at_most=11).sort_values("run")
     assert repeated["steps"].tolist() == [10, 11]
     assert repeated["same"].tolist() == [True, False]
@@ -544,7 +544,7 @@ def test_plain_and_compiled_runs_agree_on_the_processes_of_the_paper(domain, sha
 def test_policy_is_greedy_if_its_best_probability_exceeds_0_999(monkeypatch):
     q = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     pi = np.array([[0.999, 0.001], [0.9995, 0.0005], [1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
-    moved = np.array([True, True, True, True, False])  # and in the third no action is best
+    moved = np.array([True, True, True, True, False])  # and the third has no best action
     end, calls = (SimpleNamespace(q=q, pi=pi), moved), []
     monkeypatch.setattr(
         policies, "final_memories", lambda *arguments: calls.append(arguments) or [end]
@@ -581,12 +581,12 @@ def test_zero_probability_of_a_non_terminal_state_is_detected(zero, expected, mo
         interventions.stopped_exploring("pg-es", 1.0, runs=1),
     )
     assert tuple(end.item() for end in ends) == expected
-    # the number of steps is that of `no_projection`
+    # `no_projection` uses the same number of steps.
     assert max(lengths) == lengths[-1] == 50_000
 
 
 class StubProcess:
-    """A process that returns given performances for any policy."""
+    """An MDP that returns given performances for any policy."""
 
     def __init__(self, *performances):
         self._left, self.policies = list(performances), []
@@ -603,7 +603,7 @@ class StubProcess:
 
 
 def test_climb_from_jumping_ends_halfway_and_counts_decreases(monkeypatch):
-    # jumping has performance 0 and the best policy 1, so that the target is 0.5
+    # Jumping has performance 0 and the optimal policy 1, so the target is 0.5.
     process = StubProcess(0.0, 1.0, 0.0, 0.2, 0.1, 0.1, 0.3, 0.5)
     monkeypatch.setattr(interventions, "cliff", lambda _: process)
     assert interventions.climb_from_jumping("pg-sm", 1.0) == (5, 1)
@@ -615,7 +615,7 @@ def test_climb_from_jumping_ends_halfway_and_counts_decreases(monkeypatch):
 
 
 def test_large_sparse_process_is_prepared_without_a_dense_array(monkeypatch):
-    """A ring of 600 states: one action goes on, the other stays with a chance of a quarter."""
+    """One action moves along a ring of 600 states, and the other stays with probability 1/4."""
     n = 600
     s = np.arange(n)
     rows, after = np.concatenate([2 * s, 2 * s + 1, 2 * s + 1]), (s + 1) % n

@@ -1,4 +1,4 @@
-"""The command line of the empirical section, and the figures and tables behind it."""
+"""Test the commands of the empirical section and the figures and tables that they use."""
 
 import json
 import linecache
@@ -46,7 +46,7 @@ SMALL = ["--states", "5", "--runs", "3", "--step-size", "1", "10", "--update", "
 
 @pytest.fixture
 def own_process(tmp_path):
-    """The path of a file with a process."""
+    """Return the path of a file with an MDP."""
     path = tmp_path / "own.npz"
     domains.chain(5, 0.8).save(path)
     return str(path)
@@ -135,12 +135,12 @@ PLAIN = {"runs": 3, "max_steps": 4000, "target": 0.5}
 def first_pass(mdp, problem, update, step_size, number, domain):
     """Return the first evaluated step at which the plain loop's policy reaches the target.
 
-    The policy is evaluated at every step up to 67, and then every 3 %.
+    The policy is evaluated at every step up to step 67 and then at intervals of 3 %.
     """
     step = 1
     while True:
         setting = (update, step_size, SCHEMES["HiOffPol"], seed_state(0, domain, number))
-        # the target cannot be reached, so that the run ends at `step`
+        # The target cannot be reached, so the run ends at `step`.
         end = run_reference(mdp, math.inf, *setting, max_steps=step, first_gap=10**9)
         if end.performance >= problem.threshold:
             return step
@@ -153,7 +153,7 @@ TWO_STATES = (
 
 
 def test_fast_updates_have_different_mean_times():
-    """On the process of the README no update passes at the first evaluation."""
+    """No update reaches the target at the first evaluation on the MDP of the README."""
     mdp = FiniteMDP(*TWO_STATES)
     ranking = race(mdp, step_sizes=[0.1, 1.0, 10.0], runs=10, updates=["pg-sm", "ce", "di"])
     means = {entry.update: entry.best.mean for entry in ranking}
@@ -172,12 +172,12 @@ def test_race_times_agree_with_the_plain_loop():
             for run in range(4)
         ]
         assert entry.best.mean == np.mean(times), update
-        assert entry.best.median == sorted(times)[1], update  # the lower of the two in the middle
+        assert entry.best.median == sorted(times)[1], update  # the lower of the two middle times
 
 
 @pytest.mark.parametrize("update", ["di", "pg-es factor=drop"])
 def test_evaluations_do_not_change_the_steps_of_a_run(update):
-    """The same seeds give the same trajectories; only the evaluations differ."""
+    """Runs with the same seeds have the same trajectories if only the evaluations differ."""
     problem, ends = make_problem(domains.chain(5), 0.5, "first"), []
     for first_gap in (1, 7, None):
         memory, seeds = RunBuffers(), seed_state(0, "chain", 0)
@@ -186,12 +186,12 @@ def test_evaluations_do_not_change_the_steps_of_a_run(update):
         simulate(replace(problem, threshold=math.inf), *setting[1:-1], 900, memory, first_gap)
         assert memory.theta.tolist() == run_of_900_steps(problem, update).theta.tolist()
     (chunk,) = grid("chain n_states=5", [update], [1.0], runs=1, max_steps=4000, target=0.5)
-    assert ends[2] == run_chunk(chunk)["steps"][0]  # sweeps keep the grid of the paper
+    assert ends[2] == run_chunk(chunk)["steps"][0]  # sweeps evaluate at the paper's steps
     assert ends[0] != ends[2]
 
 
 def run_of_900_steps(problem, update):
-    """Return the memory of a run that is evaluated only at its last step."""
+    """Return the buffers of a run that is evaluated only at its last step."""
     memory = RunBuffers()
     setting = (1.0, SCHEMES["HiOffPol"], seed_state(0, "chain", 0), OPTIONS["paper"], 900)
     simulate(replace(problem, threshold=math.inf), update, *setting, memory, 900)
@@ -251,7 +251,7 @@ def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
 
 
 def test_columns_of_a_printed_race_are_aligned():
-    """A censored interval makes the longest cell; an update without passing run has no cells."""
+    """A censored interval is the longest cell, and an update that never passes has no cells."""
     times = [6313, 6130, 20_000, 6200, 6400, 6500]
     some = RaceEntry("di", {10.0: summarise(times, [x == 20_000 for x in times], 20_000)})
     fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})
@@ -264,7 +264,7 @@ def test_columns_of_a_printed_race_are_aligned():
     assert cells[5] == "too few runs"
     assert len(cells) == len(titles)
     assert re.split(" {2,}", rows[0])[3:6:2] == ["too few runs"] * 2
-    # all columns but the first end at the same place
+    # All columns except the first are right-aligned.
     ends = [[match.end() for match in re.finditer(r"\S+( \S+)*", row)][1:] for row in (head, *rows)]
     assert ends[0] == ends[1] == ends[2]
     assert re.split(" {2,}", rows[2]) == ["ce", "no run reached the target"]
@@ -292,7 +292,7 @@ def test_update_that_never_reaches_the_target_is_ranked_last():
 
 @dataclass(frozen=True)
 class Halving(SoftmaxPolicyGradient):
-    """The softmax policy gradient with half of its step, and no kernel."""
+    """The softmax policy gradient with half of its step and without a kernel."""
 
     name = "halving"
     label = "half"
@@ -314,7 +314,7 @@ def test_race_runs_a_registered_update_without_kernel(halving):
     )
     by_name = {entry.update: entry for entry in ranking}
     assert set(by_name) == set(UPDATES)
-    # Half of the step at twice the rate is the same run.
+    # Half of the step at twice the step size gives the same run.
     ours, theirs = by_name["halving"].summaries[2.0], by_name["pg-sm"].summaries[1.0]
     assert (ours.mean, ours.median) == (theirs.mean, theirs.median)
     alone = race(domains.bandit([0.0, 1.0]), step_sizes=(2.0,), runs=2, max_steps=500, target=0.8,
@@ -406,7 +406,7 @@ def test_importing_experiments_loads_no_heavy_package():
 
 @dataclass(frozen=True)
 class Compiled(Halving):
-    """`Halving` with a kernel, which is compiled."""
+    """`Halving` with a kernel that is compiled."""
 
     name = "compiled"
     parametrization = "softmax"
@@ -479,7 +479,7 @@ def test_race_labels_pg_es_with_and_without_its_factor_differently():
 
 @pytest.mark.parametrize(("update", "factor"), [(KEPT, "keep"), (DROPPED, "drop")])
 def test_update_name_means_the_same_algorithm_everywhere(update, factor):
-    """Compare `run`, both loops of the experiments, sweeps, unlearning and the domino chain."""
+    """The name has one meaning in `run`, both loops, sweeps, unlearning and the domino chain."""
     expected, mdp = make_update("pg-es", factor=factor), domains.chain(4)
     assert run(mdp, update, 20).theta.tolist() == run(mdp, expected, 20).theta.tolist()
     problem, memory = make_problem(mdp, 0.9, "first"), RunBuffers()
@@ -491,7 +491,7 @@ def test_update_name_means_the_same_algorithm_everywhere(update, factor):
     (chunk,) = grid("chain n_states=4", [update], [10.0], runs=2, target=0.9, max_steps=500)
     assert run_chunk(chunk)["steps"][0] == steps
     assert chunk.cell.update == expected
-    # the columns of the dataset say which one was run
+    # The columns of the dataset identify the update.
     assert cell_of(words_of(chunk.cell)).update == expected
     assert count(200, update, "3") == count(200, "pg-es", "3", factor=factor)
     assert domino(5, update, 5) == domino(5, "pg-es", 5, factor=factor)
@@ -562,7 +562,7 @@ def test_race_rejects_terminal_initial_states():
     rewards, ends = [[1.0, 0.0], [0.0, 0.0]], np.array([False, True])
     live = np.full((2, 2, 2), 0.5) * ~ends[:, np.newaxis, np.newaxis]
     mdp = FiniteMDP(live, rewards, [0.5, 0.5], 0.9, ends)
-    with pytest.raises(ValueError, match=r"initial: trajectories .* begin in no terminal"):
+    with pytest.raises(ValueError, match=r"initial: trajectories .* do not begin in terminal"):
         race(mdp, runs=1, max_steps=100)
 
 
@@ -666,7 +666,7 @@ class Own(SoftmaxPolicyGradient):
 
 
 def test_engine_of_a_custom_update_depends_on_its_code(tmp_path, monkeypatch):
-    """A sweep does not resume runs that were made with another kernel or constant."""
+    """A sweep does not resume runs that were made with a different kernel or constant."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -688,7 +688,7 @@ def test_engine_of_a_custom_update_depends_on_its_code(tmp_path, monkeypatch):
             with pytest.raises(DatabaseError, match=f"made by engine {first}"):
                 swept(**change)
         assert engine_of(UPDATES["own"]) != first
-        # a compiled kernel keeps its constants, and so differs from `advance` after a change
+        # A compiled kernel keeps its constants, so it differs from `advance` after a change.
         swept("compiled", decorator="@numba.njit")
         sys.modules["own_update"].SCALE = 0.01
         with pytest.raises(ValueError, match="the kernel of own differs from its advance"):
@@ -696,7 +696,7 @@ def test_engine_of_a_custom_update_depends_on_its_code(tmp_path, monkeypatch):
     finally:
         UPDATES.pop("own", None)
         sys.modules.pop("own_update", None)
-    # the runs can be read without the update
+    # The runs can be read without the update.
     with Database(tmp_path / "data") as database:
         assert set(database.read()["engine"]) == {first}
 

@@ -1,6 +1,6 @@
-"""The committed runs agree with the engine: a random sample is computed again.
+"""Test that the engine reproduces a random sample of the committed runs.
 
-PU_LIB_SAMPLE chooses another sample (continuous integration gives the day of the year).
+PU_LIB_SAMPLE selects a different sample (continuous integration sets it to the day of the year).
 """
 
 import hashlib
@@ -63,7 +63,7 @@ def test_run_with_another_critic_is_reproduced_exactly():
     for row in short.itertuples():
         measured = run_chunk(Chunk(cell_of(row._asdict()), row.run, 1))
         assert (measured["steps"][0], measured["episodes"][0]) == (row.steps, row.episodes), row
-    assert {*rows.columns} | {"process"} == {*COLUMNS.names}  # made before tables had processes
+    assert {*rows.columns} | {"process"} == {*COLUMNS.names}  # this table lacks `process`
     counts = rows.groupby([*CELL_COLUMNS, "options"], dropna=False)["run"].agg(["count", "max"])
     assert (counts["count"] == counts["max"] + 1).all()
 
@@ -78,7 +78,7 @@ def test_censored_run_is_reproduced_exactly(runs):
 
 
 def test_committed_runs_are_complete(runs):
-    assert {*runs.columns} | {"process"} == {*COLUMNS.names}  # the release 0.2 had no processes
+    assert {*runs.columns} | {"process"} == {*COLUMNS.names}  # `process` may be missing
     for _, part in runs.groupby(["update", "options"]):
         cell = cell_of(part.iloc[0])
         assert set(part["engine"].unique()) == {engine_of(cell.update, cell.options)}
@@ -107,14 +107,14 @@ def test_provenance_matches_the_runs(runs):
 def test_uncensored_runs_reached_the_target(runs):
     passed = runs[~runs["censored"] & (runs["options"] != "predecessor")]
     assert (passed["final_performance"] >= passed["target"] - 1e-12).all()
-    # A run ends at its first evaluation at or above the target; a censored one ended below.
+    # A run ends at its first evaluation at or above the target, and a censored run ends below it.
     stopped = runs[runs["censored"] & (runs["options"] != "predecessor")]
     assert (stopped["final_performance"] < stopped["target"] + 1e-12).all()
     assert (stopped["steps"] == stopped["max_steps"]).all()
 
 
 def test_first_rows_equal_the_rows_of_release_0_2(runs):
-    """Later releases append rows to the table and change none."""
+    """Later releases append rows to the table but do not change rows."""
     digest = hashlib.sha256()
     for name, column in runs.iloc[:504_640].drop(columns="process", errors="ignore").items():
         values = "\n".join(column).encode() if name in WORDS else column.to_numpy().tobytes()

@@ -1,4 +1,4 @@
-"""The database of a sweep: no written run is lost, and no run is stored twice."""
+"""Test that the database of a sweep loses no written run and stores no run twice."""
 
 import errno
 import multiprocessing
@@ -52,7 +52,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def measured(chunk):
-    """Return made-up results that identify the run and its update."""
+    """Return artificial results that identify the run and its update."""
     runs = np.arange(chunk.first, chunk.first + chunk.count)
     steps = 100 * runs + len(chunk.cell.update.name)
     rows = {"run": runs, "steps": steps, "episodes": steps, "censored": runs % 2 == 0}
@@ -80,7 +80,7 @@ def missing(directory, chunks=CHUNKS):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The rows of a database with all chunks."""
+    """Return the rows of a database with all chunks."""
     return read(fill(tmp_path_factory.mktemp("whole")))
 
 
@@ -133,7 +133,7 @@ def test_missing_returns_the_gaps_between_runs(tmp_path):
 def test_rewriting_runs_is_allowed_with_equal_results_only(whole, tmp_path):
     fill(fill(tmp_path))
     assert_complete(tmp_path, whole)
-    chunk = Chunk(CELL, 7, 5)  # two of its runs are there
+    chunk = Chunk(CELL, 7, 5)  # two of its runs are stored
     other = measured(chunk)
     other["steps"][1] += 1
     with Database(tmp_path) as database, pytest.raises(DatabaseError, match="other results of the"):
@@ -175,7 +175,7 @@ def test_runs_can_be_queried_with_sqlite(tmp_path):
     assert rows == [(None, 802), (0.8, 802), (0.8, 805)]
 
 
-# Killed
+# Killed sweeps
 
 
 def start_process(function, *arguments):
@@ -185,7 +185,7 @@ def start_process(function, *arguments):
 
 
 def slow_sweep(chunks, directory, written):
-    """Sweep slowly; send the index of each written chunk to a pipe."""
+    """Sweep slowly and send the index of each written chunk to a pipe."""
     write = Database.write
 
     def write_and_report(self, chunk, measured):
@@ -198,7 +198,7 @@ def slow_sweep(chunks, directory, written):
 
 
 def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
-    """Kill at random times, also during the creation of the database; then finish the sweep."""
+    """The kills happen at random times, some of them while the database is being created."""
     cells = [
         cell_of({**WORDS, "update": update, "step_size": step_size})
         for update in ("di", "ce")
@@ -272,7 +272,7 @@ def test_concurrent_processes_can_create_one_database(tmp_path):
     assert [process.exitcode for process in many] == [0] * 6
 
 
-# Changed processes
+# Changed MDPs
 
 
 @pytest.fixture
@@ -296,13 +296,13 @@ def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
     machine(0.8)
     assert sweep("machine", tmp_path, runs=4, **SETTINGS).computed == 1
     before = read(tmp_path)
-    machine(0.8)  # another function, the same process
+    machine(0.8)  # a different function with the same MDP
     assert sweep("machine", tmp_path, runs=4, **SETTINGS).computed == 0
     machine(0.3)
     for runs in (4, 8):
         with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
             sweep("machine", tmp_path, runs=runs, **SETTINGS)
-    machine(0.8, baseline="first")  # another threshold
+    machine(0.8, baseline="first")  # a different threshold
     with pytest.raises(DatabaseError, match="name another directory, or give the process another"):
         sweep("machine", tmp_path, runs=4, **SETTINGS)
     assert_same(read(tmp_path), before)
@@ -310,7 +310,7 @@ def test_sweep_rejects_a_changed_domain_with_the_same_name(machine, tmp_path):
 
 
 def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
-    """A table compares the updates and step sizes of one name, so it must be of one process."""
+    """The settings of one name are compared in a table, so they must have the same MDP."""
     machine(0.8)
     sweep("machine", tmp_path, runs=2, **SETTINGS)
     machine(0.3)
@@ -320,7 +320,7 @@ def test_sweep_rejects_a_changed_process_for_new_settings(machine, tmp_path):
     domains._DOMAINS.pop("machine")
     domains.register_domain(Domain("machine", lambda discount=0.99: domains.chain(7, 0.8)))
     with pytest.raises(DatabaseError, match="has runs of 'machine' when this was another"):
-        sweep("machine", tmp_path, runs=2, **SETTINGS)  # the number of states is a column
+        sweep("machine", tmp_path, runs=2, **SETTINGS)  # even if a column differs
     machine(0.8)
     assert sweep("machine discount=0.9", tmp_path, runs=2, **SETTINGS).computed == 1
     assert sweep("machine", tmp_path, runs=2, **{**SETTINGS, "updates": ["di"]}).computed == 1
@@ -394,7 +394,7 @@ def test_sweep_rejects_a_changed_drawn_domain_with_the_same_name(tmp_path):
 
 
 class Once(gymnasium.Env):
-    """A bandit with two actions, of which the second has a reward."""
+    """A bandit with two actions, the second of which has a reward."""
 
     observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
     initial_state_distrib = (1.0,)
@@ -419,12 +419,12 @@ def test_runs_of_another_engine_are_rejected(tmp_path, monkeypatch):
         fill(tmp_path, CHUNKS[:1])
     with pytest.raises(DatabaseError, match="made by engine 0, this is 2: the code"):
         Database(tmp_path)
-    with monkeypatch.context() as patched:  # an unknown update
+    with monkeypatch.context() as patched:  # as for an unknown update
         patched.setattr(databases, "engine_of", lambda update, options: "")
         assert set(read(tmp_path)["engine"]) == {"0"}
 
 
-# Damaged
+# Damaged databases
 
 
 def read_or_refusal(directory):
@@ -470,7 +470,7 @@ def test_flipped_bit_is_harmless_or_detected(whole, tmp_path):
             detected += 1
         else:
             assert_same(rows, whole)
-            with suppress(DatabaseError):  # the digest of a process has no checksum
+            with suppress(DatabaseError):  # the digest of an MDP has no checksum
                 assert missing(tmp_path) == []
     assert detected > 50
     path.write_bytes(content[:-5000])
@@ -519,16 +519,16 @@ def test_tables_of_a_user_are_left_alone(whole, tmp_path):
 def test_path_that_is_no_file_is_named(tmp_path):
     path = tmp_path / "runs.sqlite"
     path.mkdir()
-    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is no file; move it away, or name"):
+    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is not a file; move it away, or name"):
         Database(tmp_path)
     path.rmdir()
     path.symlink_to(tmp_path / "missing")
-    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is a link to no file; move it away"):
+    with pytest.raises(DatabaseError, match=r"runs\.sqlite: is a link that does not point"):
         Database(tmp_path)
     assert path.is_symlink()
 
 
-# Written runs can be read
+# Settings that cannot be read again
 
 
 def bet(stake: int = 1, word: str = "red") -> FiniteMDP:
@@ -585,7 +585,7 @@ def test_domain_with_a_default_that_cannot_be_read_is_rejected(default):
 
 
 def unprivileged(command):
-    """Run a command as a user who may not write to the directories of the tests."""
+    """Run a command as a user without permission to write to the test directories."""
     if os.getuid() == 0:
         os.setuid(65534)
     return main(command)
@@ -607,10 +607,10 @@ def test_runs_are_collected_from_a_read_only_directory(whole):
         root = Path(folder)
         root.chmod(0o777)
         source = fill(root / "100 % #?", CHUNKS[1:])
-        # The other user may not write to the cache of compiled code either.
+        # The other user cannot write to the cache of compiled code either.
         run_in_process(main, ["collect", str(source), "--out", str(root / "compiled")])
         with Database(source) as database:
-            database.write(CHUNKS[0], measured(CHUNKS[0]))  # to the write-ahead log
+            database.write(CHUNKS[0], measured(CHUNKS[0]))  # in the write-ahead log
             assert collect_from(read_only_copy("opened")) == (0, "")
             code, message = collect_from(read_only_copy("torn", "*-shm"))
         assert collect_from(read_only_copy("closed")) == (0, "")
@@ -645,7 +645,7 @@ def test_full_database_raises_and_can_be_resumed(whole, tmp_path):
 
 
 def run_in_process(function, *arguments):
-    """Run a function in a new process; return its exit code and last line of errors."""
+    """Run a function in a new process and return its exit code and its last line of stderr."""
     with tempfile.TemporaryFile() as message:
 
         def work():

@@ -1,4 +1,4 @@
-"""The compiled loop agrees with the plain loop, the updates and the exact performance."""
+"""Test the compiled loop against the plain loop, the updates and the exact performance."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ PREDECESSOR = replace(OPTIONS["predecessor"], max_episodes=150)
 
 
 def two_starts() -> FiniteMDP:
-    """A cyclic process with two starts, three successors and one pair that has only two."""
+    """Return a cyclic MDP with two initial states and two or three successors per pair."""
     rng = np.random.default_rng(5)
     transitions = rng.dirichlet(np.ones(3), size=(3, 4))
     transitions[0, 0] = [0.5, 0.5, 0.0]
@@ -42,7 +42,7 @@ DOMAINS = {
 
 
 def assert_same_parameters(memory, plain):
-    """Compare values, since the two loops rescale their parameters at different steps."""
+    """Compare parameters by value, since the two loops rescale them at different steps."""
     digits, power = np.frexp(memory.theta)
     wide = [
         [x if isinstance(x, Wide) else Wide(*math.frexp(x)) for x in row] for row in plain.theta
@@ -89,10 +89,10 @@ def assert_same_run(domain, update, scheme, options, step_size=1.0, steps=700, s
     )
 
 
-# More than four actions change the policy only, which `tests/test_kernels.py` tests with seven for
-# every update; several starts or three successors change the process only. One update suffices for
-# each and saves compile time. It is a policy gradient: its parameters depend on the last bit of the
-# policy, unlike those of NPG.
+# More than four actions affect only the policy, which `tests/test_kernels.py` tests with seven
+# actions for every update. Several initial states or three successors affect only the trajectory.
+# One update suffices for each and saves compile time. It is a policy gradient, whose parameters
+# depend on the last bit of the policy, unlike those of NPG.
 ENOUGH = {"duplicated": ["pg-sm"], "two starts": ["pg-sm"]}
 RUNS = [(domain, update) for domain in DOMAINS for update in ENOUGH.get(domain, UPDATES)]
 
@@ -199,7 +199,7 @@ def test_logarithm_agrees_with_numpy(n):
 
 
 def test_stream_matches_the_test_vector_of_xoshiro():
-    # First words from the state (1, 2, 3, 4), as in the authors' own test vector.
+    # The first words from the state (1, 2, 3, 4) are those of the authors' test vector.
     stream = Stream(np.array([1, 2, 3, 4], dtype=np.uint64))
     expected = [41943041, 58720359, 3588806011781223, 3591011842654386]
     assert [stream.uniform() for _ in range(4)] == [(word >> 11) / 2**53 for word in expected]

@@ -1,4 +1,4 @@
-"""Experiments on large sparse processes: right numbers, and no dense array of pairs of states."""
+"""Test that experiments on large sparse MDPs are correct and allocate no dense (n, n) array."""
 
 import tracemalloc
 from types import SimpleNamespace
@@ -17,11 +17,11 @@ from pu_lib.experiments.problem import exact_performance, make_problem
 from pu_lib.experiments.reference import run_reference
 from pu_lib.updates import Update
 
-N = 3000  # a dense array of states by states has 72 MB
+N = 3000  # a dense (N, N) array takes 72 MB
 
 
 def random_process(n, discount, seed=0):
-    """Two actions with two random successors each, random starts; the last state is terminal."""
+    """Return an MDP with two random successors per action and a terminal last state."""
     rng = np.random.default_rng(seed)
     rows = np.repeat(np.arange(2 * n - 2), 2)
     matrix = scipy.sparse.csr_array(
@@ -120,7 +120,7 @@ def test_tables_of_a_pair_with_many_successors_are_refused(monkeypatch):
 
 
 def ordered(transitions, terminal):
-    """The order of evaluation from its definition, with sets."""
+    """Return the order of evaluation from its definition with sets, and whether it is acyclic."""
     ahead = [set(np.flatnonzero(rows.any(axis=0)).tolist()) for rows in transitions]
     placed, order = set(np.flatnonzero(terminal).tolist()), []
     waiting = set(range(len(terminal))) - placed

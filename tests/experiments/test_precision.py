@@ -1,8 +1,8 @@
-"""No parameter of the escort update underflows, and the other updates are unchanged.
+"""Test that no parameter of the escort update underflows and that other updates are unchanged.
 
 An exact escort step multiplies each parameter by a number that is not 0. The compiled loop stores
-an exponent with each parameter. It is compared with a run of the same random stream in 256 bits,
-whose exponents are unlimited, and with plain floats.
+an exponent with each parameter. The tests compare it with a run of the same random stream at
+256-bit precision, which has unlimited exponents, and with plain floats.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ MAKE = {
 
 @cache
 def make(domain):
-    """Return the process of a domain, and the problem that is run."""
+    """Return the MDP of a domain and the problem that the loops run."""
     mdp, target, baseline = MAKE[domain]()
     return mdp, make_problem(mdp, target, baseline)
 
@@ -47,7 +47,7 @@ def many_digits():
 
 
 def policy(theta):
-    """Return the escort policy of Arb numbers, as floats."""
+    """Return the escort policy of Arb numbers as floats."""
     squares = [x * x for x in theta]
     total = sum(squares, arb(0))
     return [float((x / total).mid()) for x in squares]
@@ -61,14 +61,14 @@ def make_step(keep):
         total = sum(squares, arb(0))
         v = sum((x / total * y for x, y in zip(squares, q, strict=True)), arb(0))
         scale = 2 * arb(weight) / total if keep else arb(weight) / total.sqrt()
-        # Only the middle is kept: 256 bits of digits, not a proof.
+        # Keep only the midpoints, since the run needs 256-bit precision but no proof.
         return [(x + scale * x * (arb(y) - v)).mid() for x, y in zip(theta, q, strict=True)]
 
     return step
 
 
 def run(domain, step_size, options, steps, number=0, scheme="HiOffPol", update=DROP):
-    """Run the compiled loop; return its outcome and its memory."""
+    """Run the compiled loop and return its outcome and its buffers."""
     problem, memory = make(domain)[1], RunBuffers()
     seeds = seed_state(0, domain, number)
     ended = simulate(problem, update, step_size, SCHEMES[scheme], seeds, options, steps, memory)
@@ -76,7 +76,7 @@ def run(domain, step_size, options, steps, number=0, scheme="HiOffPol", update=D
 
 
 def assert_same_end(domain, update, step_size, options, actor):
-    """Run the compiled loop and the plain loop with another arithmetic; compare their ends."""
+    """Compare the end of the compiled loop with that of the plain loop at 256-bit precision."""
     ended, memory = run(domain, step_size, options, 6_000, number=1, update=update)
     mdp, problem = make(domain)
     exact = run_reference(
@@ -114,7 +114,7 @@ DEEP = [
     ("update", "domain", "step_size", "depth"),
     [
         *(pytest.param(DROP, *run, id=f"drop-{run[0]}-{run[1]}") for run in DEEP),
-        # KEEP differs in the factor only: two domains are enough
+        # KEEP differs only in the factor, so two domains suffice.
         *(pytest.param(KEEP, *run, id=f"keep-{run[0]}-{run[1]}") for run in DEEP[:4]),
     ],
 )
@@ -128,7 +128,7 @@ def test_escort_run_agrees_with_256_bits(update, domain, step_size, depth, many_
         assert memory.log_modulus.min() < depth, memory.log_modulus.min()
 
 
-# The other updates in 256 bits
+# Other updates at 256-bit precision
 
 
 def softmax(theta):
@@ -139,7 +139,7 @@ def softmax(theta):
 
 
 def soft(step):
-    """Return the actor of an update of softmax parameters from its step (pi, q, weight)."""
+    """Return the actor of a softmax update from its step, a function of (pi, q, weight)."""
 
     def advance(theta, _, q, weight, __):
         moves = step(softmax(theta), [arb(x) for x in q], arb(weight))
@@ -169,7 +169,7 @@ def mce(pi, q, w):
 
 
 def di(theta, _, q, weight, __):
-    """Project by sorting, another way than the library's."""
+    """Make a DI step with a projection by sorting, unlike the library's."""
     point = [(x + arb(weight) * arb(y)).mid() for x, y in zip(theta, q, strict=True)]
     ranked = sorted(point, reverse=True)
     sums = [(sum(ranked[: k + 1], arb(0)) - 1) / (k + 1) for k in range(len(ranked))]
@@ -192,7 +192,7 @@ def test_other_updates_agree_with_256_bits(update, domain, step_size, many_digit
     memory, exact = assert_same_end(domain, update, step_size, SCALED, EXACT[update])
     policies = [EXACT[update].policy(row) for row in exact.theta]
     assert_allclose(memory.pi, policies, rtol=0.0, atol=1e-9)
-    if update == "di":  # the projection makes zeros at the same places
+    if update == "di":  # the projections have the same zeros
         assert_array_equal(memory.theta == 0.0, [[float(x) == 0.0 for x in r] for r in exact.theta])
 
 

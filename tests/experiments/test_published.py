@@ -1,4 +1,4 @@
-"""The numbers of runs behind the points of the predecessor's published curve."""
+"""Test the numbers of runs behind the points of the predecessor's published curve."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(11)
 
 
 def means(n, lost=0, curves=4):
-    """Return means of n runs, with the error of reading them from a figure."""
+    """Return means of n runs with the error of reading them from a figure."""
     counts = 1.0 + LOOK * RNG.integers(0, CAP // LOOK, size=(curves, n))
     counts[:, n - lost :] = CAP
     return counts.mean(axis=1) + RNG.uniform(-READING, READING, size=curves) / 2
@@ -27,7 +27,7 @@ def means(n, lost=0, curves=4):
 def test_possible_runs_recovers_the_number_of_runs(n, lost):
     possible = possible_runs(means(n, lost))
     assert possible[n] == 4 * lost
-    # multiples of n have the same means; no smaller number has
+    # Multiples of n have the same means, but no smaller number of runs has them.
     fewest = [m for m in possible if possible[m] <= 4 * lost and m <= n]
     assert fewest == [n]
 
@@ -35,7 +35,7 @@ def test_possible_runs_recovers_the_number_of_runs(n, lost):
 def test_possible_runs_is_empty_for_other_numbers():
     grid = means(60)
     assert 60 in possible_runs(grid)
-    assert possible_runs(grid + 0.4) == {}  # between the means of 60 runs, lost or not
+    assert possible_runs(grid + 0.4) == {}  # between possible means of 60 runs
     assert 60 not in possible_runs(means(59))
     anything = [possible_runs(RNG.uniform(4000.0, 90_000.0, size=4)) for _ in range(50)]
     assert sum(bool(possible) for possible in anything) <= 3  # three may agree by chance
@@ -52,7 +52,7 @@ def test_published_points_have_the_stated_numbers_of_runs():
         100: 4,
     }
     counts = list(n_runs.values())
-    assert counts[:21] == sorted(counts[:21], reverse=True)  # except for the last four
+    assert counts[:21] == sorted(counts[:21], reverse=True)  # all but the last four
     assert counts[21:] == [100] * 4
 
 
@@ -78,6 +78,6 @@ def test_z_scores_account_for_both_numbers_of_runs():
     row = comparison().iloc[0]
     assert (row["their runs"], row["runs"]) == (60, 100)
     assert (row["low"] < row["ours"]) & (row["ours"] < row["high"])
-    # the interval is four standard errors of ours wide, and theirs is wider by 100 / 60
+    # Our interval is 3.92 standard errors wide. The variance of their mean is 100 / 60 times ours.
     error = (row["high"] - row["low"]) / 3.92 * np.sqrt(1 + 100 / 60)
     assert (row["ours"] - row["theirs"]) / error == pytest.approx(row["z"], rel=0.1)

@@ -1,4 +1,4 @@
-"""Sweeps: the same table whatever happens to the workers, the process and the files."""
+"""Test that the table of a sweep does not depend on workers, interruptions or known runs."""
 
 import math
 import os
@@ -80,7 +80,7 @@ def assert_same_table(table, expected):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The table of an undisturbed sweep on one thread."""
+    """Return the table of an uninterrupted sweep on one thread."""
     directory = tmp_path_factory.mktemp("whole")
     assert run_missing(small_chunks(), directory, workers=1) == 15
     return rows_in(directory)
@@ -119,7 +119,7 @@ def test_runs_do_not_depend_on_their_chunk(whole):
     assert rows.sort_values("run")["steps"].tolist() == measured["steps"].tolist()
 
 
-# More runs
+# Larger sweeps
 
 
 @pytest.mark.parametrize("steps", [(5, 10, 30, 40), (3, 20, 21), (7, 7)])
@@ -132,12 +132,12 @@ def test_larger_sweep_adds_only_the_missing_runs(tmp_path, steps):
     assert_same_table(grown, whole)
 
 
-# Custom domains, and processes without a name
+# Custom domains and unnamed MDPs
 
 
 @pytest.fixture
 def corridor():
-    """A registered domain with a parameter of its own."""
+    """Register a domain with custom parameters."""
 
     def make(length: int = 3, prize: float = 1.0):
         return domains.chain(length + 2, 0.5 / prize)
@@ -184,7 +184,7 @@ def test_redefined_domain_uses_its_new_baseline(corridor):
 
 
 class Once(gymnasium.Env):
-    """A bandit with two actions, of which the second has a reward."""
+    """A bandit with two actions, the second of which has a reward."""
 
     observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
     initial_state_distrib = (1.0,)
@@ -194,7 +194,7 @@ class Once(gymnasium.Env):
 
 
 def test_redefined_environment_is_read_again(monkeypatch):
-    """A notebook cell may register an environment again with another reward."""
+    """A notebook cell may register an environment again with a different reward."""
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
     thresholds = []
     for reward in (1.0, 2.0):
@@ -224,7 +224,7 @@ def test_process_file_is_identified_by_its_content(tmp_path, monkeypatch):
     assert first.cell.process == read_process(domains.chain(5))
     assert sweep("own.npz", "data", **settings).computed == 1
     assert sweep("./own.npz", "data", **settings).computed == 0
-    domains.chain(5, 0.3).save("own.npz")  # another process of the same size in its place
+    domains.chain(5, 0.3).save("own.npz")  # a different MDP of the same size
     assert sweep("own.npz", "data", **settings).computed == 1
     rows = rows_in("data")
     assert len(rows) == 4
@@ -319,7 +319,7 @@ def test_options_reject_values_of_another_type():
 
 
 def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
-    code = (  # a shell that runs the tests in the background has its programs ignore interrupts
+    code = (  # a background shell starts programs that ignore interrupts
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys; from pu_lib.__main__ import main;"
         "sys.exit(main(['sweep', 'chain n_states=40', '--scheme', 'NoExplo', '--update', 'di',"
@@ -328,13 +328,13 @@ def test_interrupt_ends_a_sweep_without_waiting_for_its_runs(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     import termios  # not on Windows
 
-    reader, terminal = os.openpty()  # progress is shown in terminals only
+    reader, terminal = os.openpty()  # progress is shown only in terminals
     termios.tcsetwinsize(terminal, (24, 80))
     process = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=terminal)
     deadline, shown = time.monotonic() + 600, b""
     while b"/20" not in shown and time.monotonic() < deadline:
         if select.select([reader], [], [], 1.0)[0]:
-            shown += os.read(reader, 1000)  # the bar of progress shows 0/20: the runs are under way
+            shown += os.read(reader, 1000)  # the progress bar shows 0/20 when the runs start
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=600) == 130
@@ -352,7 +352,7 @@ def test_sweep_computes_only_unknown_runs(whole, tmp_path):
     stale = known["update"] == "ce"
     known["engine"] = known["engine"].astype(str).mask(stale, "0")
     computed = run_missing(chunks, tmp_path, known=known)
-    pieces = 2 * 3 + 2  # both cells of CE in three chunks each; runs 2 and 3, and run 7
+    pieces = 2 * 3 + 2  # three chunks per cell of CE, and runs 2 and 3, and run 7
     assert computed == pieces
     columns = [*CELL_COLUMNS, "run"]
     tables = [
@@ -441,7 +441,7 @@ def test_every_changed_option_has_a_description(planned):
 
 @pytest.fixture
 def cluster(monkeypatch):
-    """A Dask scheduler with two worker processes."""
+    """Start a Dask cluster with two worker processes."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with distributed.LocalCluster(
@@ -500,7 +500,7 @@ def test_workers_receive_what_was_registered_or_name_what_they_lack(cluster, tmp
         [{"__name__": "__main__"}, {"__name__": "__main__"}],
     )
     for space in spaces:
-        exec(OWN_MODULE, space)  # as in a script or notebook: such objects are sent by value
+        exec(OWN_MODULE, space)  # objects of a script or notebook are sent by value
     domains.register_domain(domains.Domain("by-value", spaces[0]["make"]))
     domains.register_domain(domains.Domain("by-module", module.make))
     settings = {"step_sizes": [1.0], "runs": 1, "max_steps": 200}
@@ -560,7 +560,7 @@ def test_scheduler_without_workers_raises(tmp_path, monkeypatch):
         ("digest_of", "'chain' is another process here"),
         ("engine_of", "the engine of di is another one here"),
     ]:
-        made = iter("01")  # here, and on a worker with another version
+        made = iter("01")  # here and on a worker with a different version
         with monkeypatch.context() as patched:
             patched.setattr(f"pu_lib.experiments.sweep.{name}", lambda *_, made=made: next(made))
             with pytest.raises(ValueError, match=rf"worker refused runs \({sentence}\). Start the"):

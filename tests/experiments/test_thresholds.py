@@ -1,4 +1,4 @@
-"""Statistics of censored times agree with closed forms and simulation."""
+"""Test statistics of censored times against closed forms and simulations."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_quantiles_without_censoring_are_order_statistics(values):
 
 
 def test_kaplan_meier_matches_hand_solution():
-    # At risk 5, 4, 2: survival 4/5, then 4/5 * 3/4 = 3/5, a censored run, then 3/5 * 1/2 = 3/10.
+    # With 5, 4 and 2 runs at risk, survival is 4/5, 4/5 * 3/4 = 3/5 and 3/5 * 1/2 = 3/10.
     recorded, censored = [1, 2, 3, 4, 5], [False, False, True, False, True]
     assert quantile(recorded, censored, 0.2) == 1
     assert quantile(recorded, censored, 0.5) == 4
@@ -199,7 +199,7 @@ def test_invalid_arguments_raise():
         compare([1, 2], [False, False], [1], [False])
 
 
-# Known answers
+# Hand solutions
 
 
 def test_wins_and_ties_match_hand_solution():
@@ -242,7 +242,7 @@ def test_median_of_five_runs_with_some_censored_matches_hand_solution(cut, media
 
 @pytest.mark.parametrize(("n", "k"), [(6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (20, 6), (100, 40)])
 def test_median_interval_matches_order_statistics(n, k):
-    # k is the largest rank such that fewer than k of n coins show heads with probability <= 1/40
+    # k is the largest rank such that fewer than k of n coins show heads with probability <= 1/40.
     heads = [math.comb(n, i) for i in range(k + 1)]
     assert 40 * sum(heads[:k]) <= 2**n < 40 * sum(heads)
     times = np.random.default_rng(n).permutation(np.arange(1.0, n + 1))
@@ -251,19 +251,19 @@ def test_median_interval_matches_order_statistics(n, k):
 
 
 def test_median_interval_with_censored_runs_matches_hand_solution():
-    times = np.arange(1.0, 10.0)  # nine runs: ranks 2 and 8
+    times = np.arange(1.0, 10.0)  # the ranks are 2 and 8
     for cut, high in ((1, 8.0), (2, np.inf), (7, np.inf)):
         marks = np.arange(9) >= 9 - cut
         summary = summarise(np.minimum(times, times[-1 - cut] + 1), marks)
         assert (summary.median_low, summary.median_high) == (2.0, high)
     assert summarise(np.minimum(times, 2.0), times >= 2).median_low == np.inf
-    # a run that was cut at 1.5 may have had any later time
+    # A run that was censored at 1.5 could have had any later time.
     summary = summarise([1, 1.5, 3, 4, 5, 6, 7, 8, 9], [False, True] + [False] * 7)
     assert (summary.median_low, summary.median_high) == (1.5, 9.0)
 
 
 def test_summary_with_mixed_caps_matches_hand_solution():
-    # At risk 4 at time 1, 2 at time 3 (one cut at 2): survival 3/4, then 3/8, and 4 is cut.
+    # Four runs are at risk at time 1 and two at time 3, so survival is 3/4 and then 3/8.
     recorded, cut = [1.0, 2.0, 3.0, 4.0], [False, True, False, True]
     summary = summarise(recorded, cut)
     assert summary.median == 3.0
@@ -273,7 +273,7 @@ def test_summary_with_mixed_caps_matches_hand_solution():
 
 
 def area_by_products(times, cut, horizon):
-    """Kaplan and Meier's estimate, factor by factor; level after the last time."""
+    """Return the Kaplan-Meier restricted mean with constant survival after the last time."""
     survival, area, last = 1.0, 0.0, 0.0
     for time in np.unique(times):
         area += survival * (time - last)
@@ -290,6 +290,6 @@ def test_mean_interval_with_mixed_caps_matches_the_product_formula():
     resampled = draws(MEAN_RUNS)
     means = [area_by_products(recorded[i], cut[i], recorded.max()) for i in resampled]
     assert_allclose([summary.mean_low, summary.mean_high], interval(means, LEVEL))
-    # the interval of the recorded times, as for one cap, differs
+    # The interval of the recorded times differs, although it is correct for a single cap.
     wrong = interval(recorded[resampled].mean(axis=1), LEVEL)
     assert abs(summary.mean_high - wrong[1]) > 0.5

@@ -1,4 +1,4 @@
-"""A page with a single figure; every error on the page fails the test."""
+"""Open pages with a single figure, on which every error fails the test."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def redraw(tab: Page) -> Callable[[], None]:
 
 @pytest.fixture
 def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """Open a page with a single figure; fail on requests, errors and console messages."""
+    """Return a function that opens a page; requests, errors and console errors fail the test."""
     faults: list[str] = []
     file = tmp_path / "figure.html"
 
@@ -85,7 +85,7 @@ def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
         file.write_text(PAGE % (widgets[0]._css, scripts), encoding="utf-8")
         tab.set_viewport_size({"width": width, "height": 844})
         tab.emulate_media(reduced_motion=reduced_motion)
-        tab.goto("about:blank")  # an address that differs after # only does not load the page
+        tab.goto("about:blank")  # a new fragment alone does not reload the page
         tab.goto(f"{file.as_uri()}{query}{address and '#'}{address}")
         tab.wait_for_selector(".pu-live-words:not(:empty), .pu-ledger-filter p:not(:empty)")
         tab.evaluate(DRAWN)
@@ -102,7 +102,7 @@ def open_figure(tab: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def violations_of() -> Callable[[Page], list[str]]:
-    """Return a function that lists the accessibility rules a page violates."""
+    """Return a function that lists the accessibility rules that a page violates."""
 
     def run_axe(page: Page) -> list[str]:
         axe = AXE.read_text() + "; window.axe = window.axe || module.exports; 0"

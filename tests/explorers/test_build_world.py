@@ -1,4 +1,4 @@
-"""The figure *Build a world* in a browser: by keyboard, at three widths, light and dark."""
+"""Test the figure *Build a world* in a browser: by keyboard, at three widths, light and dark."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def address_of(page: Page) -> str:
 
 
 def caption(page: Page) -> str:
-    """Return the words of the figure, after the steps that it computes in slices."""
+    """Return the caption of the figure after all steps have been computed."""
     page.wait_for_function("() => !document.querySelector('[aria-busy]')")
     return page.locator(".pu-live-words").inner_text()
 
@@ -111,7 +111,7 @@ def test_graph_is_drawn_by_pointer(open_figure: OpenFigure) -> None:
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + 8)
     drag(page, "state s0", "state s2")
     assert "move=2_0_" in address_of(page)
-    assert "ask=" not in page.url  # the task belonged to the preset
+    assert "ask=" not in page.url  # the task belongs to the preset
     page.get_by_role("combobox", name="lead").select_option("there as well")
     drag(page, "state s0", "state s1")
     assert "move=2*0.5,1*0.5_0_" in address_of(page)
@@ -177,10 +177,10 @@ def test_reward_acts_while_the_slider_is_dragged(open_figure: OpenFigure) -> Non
     page.mouse.down()
     for share in (0.6, 0.4, 0.3):
         page.mouse.move(box["x"] + share * box["width"], middle)
-    assert "0 updates after the reward changed" in caption(page)  # the button is still down
+    assert "0 updates after the reward changed" in caption(page)  # the button is still pressed
     page.mouse.up()
     changes = re.findall(r"then=[^&]*", address_of(page))
-    assert [change.count("*") for change in changes] == [2]  # one change for the whole drag
+    assert [change.count("*") for change in changes] == [2]  # the whole drag is one change
     assert page.locator(".pu-live-scroll").last.inner_text() == learnt
     page.get_by_role("button", name="Undo").press("Enter")
     assert "then=" not in address_of(page)
@@ -191,7 +191,7 @@ def test_run_starts_from_what_was_learnt(open_figure: OpenFigure) -> None:
     page.get_by_role("button", name="Play").press("Enter")
     assert "After 200 updates" in caption(page)
     board = page.locator(".pu-live-scroll").last
-    learnt = board.get_by_role("row").nth(2).inner_text().split("\t")[1:5]  # of MCE
+    learnt = board.get_by_role("row").nth(2).inner_text().split("\t")[1:5]  # the row of MCE
     page.get_by_role("combobox", name="start from").select_option("mce")
     assert page.get_by_role("combobox", name="start from").input_value() == "learnt"
     assert "After 0 updates: 95 %" in caption(page)
@@ -238,7 +238,7 @@ def test_teacher_hides_parts_and_asks(open_figure: OpenFigure) -> None:
 
 
 def touch(page: Page, *points: tuple[float, float]) -> None:
-    """Touch the first point, move over the others, and lift the finger."""
+    """Touch the first point, move over the other points and lift the finger."""
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     for i, (x, y) in enumerate(points):
@@ -289,7 +289,7 @@ def test_text_of_a_process_opens_it(open_figure: OpenFigure) -> None:
     figure = BuildWorld()
     assert re.fullmatch(
         r"world(-\d+)?", figure.address
-    )  # the number counts figures of this process
+    )  # the number counts the figures of this Python process
     text = chain(5).to_world().replace("world=", f"{figure.address}=")
     page = open_figure(figure, address=text)
     assert address_of(page).split("#")[1] == f"{text}"
@@ -319,7 +319,7 @@ def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure) -> No
 
 
 def test_world_is_printed_after_edits(open_figure: OpenFigure) -> None:
-    """Pictures of an earlier run are not drawn again; errors fail in `open_figure`."""
+    """Printing does not draw the frames of an earlier run, and `open_figure` fails on errors."""
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     page.get_by_role("checkbox", name="PG-SM").press("Space")
     page.get_by_role("combobox", name="world").select_option("An empty grid")
@@ -342,7 +342,7 @@ def test_play_can_be_paused(open_figure: OpenFigure) -> None:
 
 
 def test_selected_place_stays_within_the_world(open_figure: OpenFigure) -> None:
-    """Select the last place of a large world, then open a smaller one; errors fail."""
+    """The selection stays valid if a smaller world is opened; `open_figure` fails on errors."""
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     preset = page.get_by_role("combobox", name="world")
     places = page.locator(".pu-live-square, .pu-live-node")
@@ -369,7 +369,7 @@ def focused(page: Page) -> str:
 def test_focus_stays_on_the_control_that_was_used(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(), reduced_motion="reduce")
     page.get_by_role("combobox", name="rows").select_option("4")
-    page.get_by_role("button", name="Undo").press("Enter")  # which disables the button
+    page.get_by_role("button", name="Undo").press("Enter")  # disables the button
     assert focused(page) == "row 1, column 1: empty"
     for name in ("step size", "updates", "rows", "columns"):
         page.get_by_role("combobox", name=name, exact=True).focus()
@@ -396,7 +396,7 @@ def test_focus_stays_on_the_control_that_was_used(open_figure: OpenFigure) -> No
     page.keyboard.press("Shift+Tab")
     assert focused(page) == "name of action 1"
     page.get_by_role("button", name="remove the action a2").press("Enter")
-    assert focused(page) == "state s0, start"  # nothing is left to be removed
+    assert focused(page) == "state s0, start"  # there is no other action to remove
 
 
 LARGE = (
@@ -425,7 +425,7 @@ def test_large_grid_is_drawn_within_a_frame_and_computed_in_slices(
     page.evaluate(MOVE, [5000])
     assert page.locator("[aria-busy=true]").count() == 1
     assert re.search(r"Update \d+ of 5\u202f000 is computed", page.inner_text(".pu-live-words"))
-    page.get_by_role("button", name="row 3, column 5: empty").click()  # the page reacts
+    page.get_by_role("button", name="row 3, column 5: empty").click()  # the page responds
     assert page.locator("[aria-busy=true]").count() == 1
     page.evaluate(MOVE, [7])
     assert "After 7 updates" in caption(page)
@@ -441,7 +441,7 @@ def test_reward_that_stays_the_same_is_no_change(open_figure: OpenFigure) -> Non
     control.press("ArrowRight")
     assert page.get_by_role("status").first.inner_text() == "The reward of the cell is now 0.05."
     assert "after the reward changed" in caption(page)
-    control.press("ArrowLeft")  # back to the reward of the world
+    control.press("ArrowLeft")  # restores the reward of the world
     assert "after the reward changed" not in caption(page)
     assert "then=" not in address_of(page)
 
@@ -457,7 +457,7 @@ def test_task_goes_with_the_changes_it_is_about(open_figure: OpenFigure) -> None
     page.get_by_role("slider", name="update t").fill("30")
     page.get_by_role("slider", name="reward of the cell").press("ArrowRight")
     assert not page.get_by_text("Which update is back first?").count()
-    assert re.search(r"then=30\*0\*0\.05&t=30$", address_of(page))  # no task follows
+    assert re.search(r"then=30\*0\*0\.05&t=30$", address_of(page))  # there is no task
 
 
 def test_address_stays_until_something_changes(open_figure: OpenFigure) -> None:
@@ -468,7 +468,7 @@ def test_address_stays_until_something_changes(open_figure: OpenFigure) -> None:
     assert address_of(page).endswith(f"#{broken}")
     page.evaluate("location.hash = 'how-to-use-it'")
     page.get_by_role("button", name="row 1, column 3: empty").click()
-    assert address_of(page).endswith("#how-to-use-it")  # nothing but the selection
+    assert address_of(page).endswith("#how-to-use-it")  # only the selection has changed
     page.get_by_role("button", name="row 1, column 3: empty").press("w")
     assert "grid=..x.G/" in address_of(page)
     page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=zz")
@@ -476,7 +476,7 @@ def test_address_stays_until_something_changes(open_figure: OpenFigure) -> None:
     page.evaluate("(text) => { location.hash = text; }", f"{figure.address}=1&grid=S.G&pay=2*1")
     page.wait_for_function("() => !document.querySelector('[role=alert]').textContent")
     assert page.get_by_role("button", name="row 1, column 3: goal, reward 1").count() == 1
-    page.get_by_role("button", name="Undo").press("Enter")  # back to the world before the address
+    page.get_by_role("button", name="Undo").press("Enter")  # restores the previous world
     assert "grid=..x.G/" in address_of(page)
 
 
@@ -538,11 +538,11 @@ def test_fields_read_what_they_write(open_figure: OpenFigure) -> None:
     fill(page, "reward of a0", "1/4")
     assert "pay=0*0.25" in address_of(page)
     fill(page, "reward of a0", "0,5")
-    assert alert.inner_text() == "“0,5” is no number. Write it like 0.5, 1e-7 or 1/3."
+    assert alert.inner_text() == "“0,5” is not a number. Write it like 0.5, 1e-7 or 1/3."
 
 
 def test_small_and_large_rewards_have_true_axes(open_figure: OpenFigure) -> None:
-    """The best action pays 2 units in every step, of which the discount leaves 10; the other 1."""
+    """The optimal policy has the value 20 units, and the uniform policy has the value 15 units."""
     for unit, labels in (("e-11", ["1.5·10⁻¹⁰", "2·10⁻¹⁰"]), ("e3", ["1.5·10⁴", "2·10⁴"])):
         text = f"world=1&graph=1*2&move=0_0&pay=0*2{unit},1*1{unit}&start=0&discount=0.9"
         page = open_figure(BuildWorld(world=text))
@@ -571,7 +571,7 @@ def test_screen_readers_hear_each_change(open_figure: OpenFigure) -> None:
     for _ in range(2):
         page.get_by_role("button", name="Undo").press("Enter")
         heard.add(status.evaluate("(node) => node.textContent"))
-    assert len(heard) == 2  # the same text twice would not be read out
+    assert len(heard) == 2  # a screen reader does not repeat the same text
 
 
 def test_start_states_are_ticked(open_figure: OpenFigure) -> None:
@@ -588,7 +588,7 @@ def test_start_states_are_ticked(open_figure: OpenFigure) -> None:
     assert "A state must be the start" in page.get_by_role("alert").inner_text()
     assert tick.is_checked()
     page.get_by_role("button", name="Remove this state").press("Enter")
-    assert "The start is now s2." in page.get_by_role("status").first.inner_text()  # s1 is an end
+    assert "The start is now s2." in page.get_by_role("status").first.inner_text()  # s1 is terminal
 
 
 def test_walls_are_painted_by_a_drag(open_figure: OpenFigure) -> None:
@@ -607,4 +607,4 @@ def test_walls_are_painted_by_a_drag(open_figure: OpenFigure) -> None:
     page.get_by_role("button", name="row 5, column 5: goal").click()
     page.get_by_role("slider", name="reward of the cell").press("ArrowLeft")
     page.get_by_role("button", name="row 5, column 5: goal, reward 0.95").click()
-    assert "pay=24*0.95" in address_of(page)  # a cell that is a goal keeps its reward
+    assert "pay=24*0.95" in address_of(page)  # a goal cell keeps its reward

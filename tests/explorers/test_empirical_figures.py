@@ -1,4 +1,4 @@
-"""Figures and tables of the chapter on the experiments, and the sweep viewer run in Node."""
+"""Test the figures and tables of the chapter on the experiments and the sweep viewer (in Node)."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_table_marks_orders_that_differ_between_median_and_mean():
     differs, agrees = re.findall(r"<tr><td>.*?</tr>", markup)
     assert "<td>differ</td>" in differs
     assert show.ranks("random-mdp/HiOffPol")["median"] != show.ranks("random-mdp/HiOffPol")["mean"]
-    # equal medians agree with any order of the means
+    # Equal medians agree with any order of the means.
     assert "<td>DI = CE = MCE &lt; PG-SM &lt; PG-ES</td>" in agrees
     assert "<td>agree</td>" in agrees
     assert "random-mdp" in show.provenance()
@@ -61,7 +61,7 @@ def test_options_figure_has_a_bar_from_one_to_each_effect():
     bars = [list(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "-"]
     bars = [end for start, end in bars[: len(ranked)] if start == 1.0]
     assert [max(end, 1 / end) for end in bars] == pytest.approx(ranked["effect"].tolist())
-    # Hyde's start at 0 makes everything slower, another beta everything faster
+    # The initial value 0 of Hyde slows all updates down, and the smaller beta speeds them up.
     named = dict(zip(ranked["detail"], bars, strict=True))
     assert named["β = 0.7 instead of 0.8"] < 1.0 < named["Hyde starts at 0 (the paper's words)"]
 
@@ -137,7 +137,7 @@ def test_run_that_underflows_reaches_the_target_with_exponents():
     assert runs.zeros > 0
     assert not runs.scaled.censored
     assert runs.smallest < -324
-    # at a small rate nothing is rounded to zero, and both runs are equal
+    # No parameter is rounded to zero at a small step size, so the two runs are equal.
     same = pair("chain/HiOffPol", step_size=1.0, run=0)
     assert same.floats == same.scaled
     assert same.zeros == 0
@@ -151,12 +151,12 @@ def test_censored_shares_are_smaller_with_exponents_than_in_floats():
     assert passed_without("cliff") == 1.0
 
 
-# The viewer
+# Sweep viewer
 
 
 @pytest.fixture(scope="module")
 def viewer(tmp_path_factory, node):
-    """Return a function that calls exports of the viewer's module: [name, *arguments]."""
+    """Return a function that calls exports of the viewer's module, each as [name, *arguments]."""
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("viewer")

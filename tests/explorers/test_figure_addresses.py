@@ -1,4 +1,4 @@
-"""The settings of the figures survive in the address of the page, each in its own part."""
+"""Test that the address of a page stores the settings of each figure in a separate part."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ SETTLED = "new Promise((done) => setTimeout(done, 350))"
 
 
 def parts(page: Page) -> dict[str, str]:
-    """Return the parts of the address, by the names of the figures."""
+    """Return the parts of the address by the names of the figures."""
     page.evaluate(SETTLED)
     text = page.evaluate("location.hash.slice(1)")
     return {part.split("=")[0]: part for part in text.split(";") if part}
@@ -43,7 +43,7 @@ def reload(page: Page) -> None:
 
 
 def other(rule: dict[str, Any], value: Any) -> Any:
-    """Return a value that the rule allows, other than the given one."""
+    """Return a value that the rule allows and that differs from the given value."""
     if "sum" in rule:
         return [0.2, 0.3, 0.5]
     if "each" in rule:
@@ -68,13 +68,13 @@ def test_every_figure_has_settings() -> None:
 def test_settings_of_all_figures_on_a_page_survive_a_reload(open_figure: OpenFigure) -> None:
     widgets = [*(figure() for figure in FIGURES), SweepViewer.of()]
     page = open_figure(*widgets)
-    assert parts(page) == {}  # nothing has been changed
+    assert parts(page) == {}  # no setting has been changed
     wanted = []
     for i, widget in enumerate(widgets):
         values = {key: other(rule, getattr(widget, key)) for key, rule in widget.kept.items()}
         for key, value in values.items():
             if (type(widget), key) != (TakeTurns, "actions"):
-                setattr(widget, key, value)  # raises unless the library allows it
+                setattr(widget, key, value)  # raises if the library rejects the value
             page.evaluate("([i, key, x]) => models[i].set(key, x)", [i, key, value])
         wanted.append(values)
     addresses = parts(page)
@@ -144,14 +144,14 @@ def test_settings_that_the_figure_does_not_have_are_ignored(
 
 
 def test_numbers_in_addresses_are_bounded() -> None:
-    """Without a bound, an address could make the page compute forever."""
+    """Every number has a bound, since an address could otherwise make the page compute forever."""
     rules = [(figure, key, rule) for figure in FIGURES for key, rule in figure().kept.items()]
     unbounded = {
         (figure.__name__, key)
         for figure, key, rule in rules
         if "least" in rule and rule.get("most") is None and "each" not in rule
     }
-    assert unbounded == {("SampledValues", "seed")}  # of which the page takes 32 bits
+    assert unbounded == {("SampledValues", "seed")}  # the page uses 32 bits of it
 
 
 @pytest.mark.parametrize(

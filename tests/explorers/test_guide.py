@@ -1,4 +1,4 @@
-"""The guide: recommendations are held against the committed numbers, and these against a run."""
+"""Test the guide's recommendations against the committed numbers, and the numbers against runs."""
 
 import html
 import json
@@ -84,7 +84,7 @@ def test_cross_entropy_ends_nearer_than_its_modification_in_eight_networks() -> 
     task, ahead = measures.contexts(), set()
     for seed in range(8):
         scores = neural(task.features, 3, seed=seed)
-        ce, sce, mce = (  # at smaller weights CE and SCE end no nearer
+        ce, sce, mce = (  # CE and SCE are not better at smaller step sizes
             max(
                 measures.learn(update, task, scores, 200, rate, 50).performance[-1]
                 for rate in rates
@@ -104,7 +104,7 @@ def test_natural_gradient_fails_in_the_network_at_the_largest_rate_only() -> Non
     assert ends[1] < 0.6
 
 
-# The numbers that decide, by short independent code
+# Decisive numbers, compared with independent code
 
 
 def own_softmax(theta: Floats) -> Floats:
@@ -113,7 +113,7 @@ def own_softmax(theta: Floats) -> Floats:
 
 
 def found_by(update: str, weight: float, baseline: bool = False) -> float:
-    """Return the share of 300 runs that find the best of four arms from samples of one action."""
+    """Return the share of 300 runs on sampled actions that find the best of four arms."""
     rewards, rows, rng = np.array([0.1, 0.3, 0.5, 0.9]), np.arange(300), np.random.default_rng(5)
     theta, average = np.full((300, 4), 0.25 if update == "di" else 1.0), np.zeros(300)
     for t in range(1, 3001):
@@ -142,7 +142,7 @@ def found_by(update: str, weight: float, baseline: bool = False) -> float:
 
 
 def test_samples_by_independent_code() -> None:
-    """At the weight 1 only PG-SM is safe; PG-ES needs a tenth of it, and DI a thirtieth."""
+    """Only PG-SM is safe at weight 1; PG-ES needs weight 1/10, and DI needs weight 1/30."""
     assert found_by("pg-sm", 1.0) > 0.95
     assert max(found_by(name, 1.0) for name in ("pg-es", "di", "npg")) < 0.7
     assert found_by("pg-es", 0.1) > 0.95 > found_by("pg-es", 0.3)
@@ -156,7 +156,7 @@ def test_baseline_makes_natural_gradient_as_good_at_small_weights() -> None:
 
 
 def own_ways_back(p: float) -> dict[str, int]:
-    """Return the steps of weight 1 from log-odds or probability to one half, in forty digits."""
+    """Return the numbers of steps of weight 1 from p to 1/2, computed with forty digits."""
     with localcontext(prec=40):
         start = Decimal(str(p))
 
@@ -208,10 +208,10 @@ def test_numbers_of_samples_and_a_change_are_those_of_the_claim() -> None:
 
 
 def test_many_actions_by_independent_code() -> None:
-    """With equal other actions the policy is one number, the probability of the best action."""
+    """The probability of the best action determines the policy if the other actions are equal."""
     steps = dict.fromkeys(("di", "ce", "npg", "pg-sm"), 0)
-    p, gaps = 0.01, {"ce": 0.0, "npg": 0.0, "pg-sm": 0.0}  # score of the best less the others
-    while p < 0.9:  # DI adds the gap of the values less their mean, until others are at zero
+    p, gaps = 0.01, {"ce": 0.0, "npg": 0.0, "pg-sm": 0.0}  # best score minus the others
+    while p < 0.9:  # DI adds the value gap minus its mean until the others are at zero
         p, steps["di"] = min(1.0, p + 0.1 * 99 / 100), steps["di"] + 1
     for name in gaps:
         while (p := 1 / (1 + 99 * np.exp(-gaps[name]))) < 0.9:
@@ -265,7 +265,7 @@ def test_near_ties_affect_ce_and_mce_only() -> None:
     calm = {name: value for name, value in numbers.items() if name not in ("ce", "mce", "sce")}
     assert max(calm.values()) < 1e-5 < numbers["sce"] < 1e-3
     assert min(numbers["ce"], numbers["mce"]) > 0.2
-    # the sentence names the ends of the rest
+    # The sentence names the best and the worst of the other updates.
     assert (min(calm, key=calm.__getitem__), max(calm, key=calm.__getitem__)) == ("npg", "pg-sm")
     assert guide.ADVICE["ties"].use == "any but CE and MCE"
     assert guide.ADVICE["many"].use == "DI"
@@ -291,7 +291,7 @@ def test_links_lead_to_pages_of_the_book() -> None:
 
 
 def claims_linked(markup: str) -> list[str]:
-    """Return the identifiers of claims to which HTML links, each of which is a claim's row."""
+    """Return the identifiers of the claims linked in HTML, and check that each has a row."""
     names = [unquote(name) for name in re.findall(r"href=.ledger\.html#([^\"']+)", markup)]
     chapters = {claim.id: claim.chapter for claim in ledger()}
     for name in names:
@@ -304,14 +304,14 @@ def test_every_recommendation_links_to_its_claims() -> None:
     for (key, advice), row in zip(guide.ADVICE.items(), rows, strict=True):
         linked = claims_linked(row)
         assert linked == list(advice.claims)
-        # the critic's numbers are of the chapter on networks
+        # The numbers on critics come from the chapter on networks.
         assert f"guide:{key}" in linked or key == "critic"
     claims = {claim.id for claim in ledger() if claim.chapter == "guide"}
     assert claims == {name for a in guide.ADVICE.values() for name in a.claims if "guide:" in name}
 
 
 def cell_with(words: str) -> str:
-    """Return the text of the one cell of the guide that has these words."""
+    """Return the text of the only cell of the guide that contains these words."""
     notebook = nbformat.read(ROOT / "book" / "guide.ipynb", 4)
     (cell,) = (cell for cell in notebook.cells if words in cell.source)
     return str(cell.source)
@@ -327,20 +327,20 @@ def test_every_row_of_advice_in_prose_links_to_a_claim(words: str, least: int) -
 
 
 def test_first_three_hundred_words_say_what_to_try_its_cost_and_its_limits() -> None:
-    beginning = " ".join(cell_with("**In short.**").split()[:306])  # the title has six
+    beginning = " ".join(cell_with("**In short.**").split()[:306])  # 300 words after the title
     for words in ("F.cross_entropy(", "**What it costs.**", "**What was not shown.**"):
         assert words in beginning
     assert "nor GRPO beyond a bandit." in beginning
 
 
 def written(text: str) -> set[str]:
-    """Return the numbers in a text, as they are written, without their unit."""
+    """Return the numbers in a text as strings without units."""
     return set(re.findall(r"\d+(?:\.\d+)?", text))
 
 
 @pytest.mark.parametrize("situation", guide.ADVICE)
 def test_numbers_of_a_row_stand_in_the_table_or_in_its_claims(situation: str) -> None:
-    """A row links to the table of all numbers on its page, and to its claims."""
+    """The numbers in a row are in the table of all numbers or in the claims that it links to."""
     assert "\n## All numbers\n" in "\n" + cell_with("## All numbers")
     assert "<dt><a href='#all-numbers'>Numbers</a></dt>" in guide.recommendations()
     advice, texts = guide.ADVICE[situation], guide.recommendation_texts()[situation]
@@ -368,7 +368,7 @@ def test_losses_of_the_table_are_the_steps_of_the_updates() -> None:
     np.testing.assert_allclose(
         own_softmax(names["theta"]), own_softmax(UPDATES["npg"].step(theta, q, w)), rtol=1e-13
     )
-    best, loss = LOSSES["ce"].code.splitlines()  # the line that a test of networks executes
+    best, loss = LOSSES["ce"].code.splitlines()  # another test executes the loss
     assert loss.replace("best", best.removeprefix("best = ")) == guide.CE.strip("`")
     assert guide.CE.strip("`").partition(" = ")[2].replace("(f,", "(scores,") in cell_with(
         "In short"
@@ -432,7 +432,7 @@ def test_critic_numbers_by_independent_code() -> None:
     runs = networks.table()
     runs = runs[(runs.task == "grid") & (runs.tuned == "phase 1") & (runs.length == 8000)]
     numbers = measures.kept()
-    assert "mce" not in numbers["critic"]  # none of its runs had learnt
+    assert "mce" not in numbers["critic"]  # none of the runs of MCE had learnt
     for name, median in numbers["critic"].items():
         method = "di fit" if name == "di" else name
         times = runs[(runs.method == method) & runs.learnt].recovery.to_numpy()

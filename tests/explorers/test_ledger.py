@@ -1,4 +1,4 @@
-"""The ledger page lists each claim with its status, error, severity and correction."""
+"""Test that the ledger page lists each claim with its status, error, severity and correction."""
 
 import html
 import re
@@ -60,7 +60,7 @@ def test_statement_index_is_in_the_papers_order() -> None:
     assert numbers[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
     assert numbers[-1] == "Lemma 13"
     assert len(numbers) == 15
-    # the error in the proof of Theorem 3 does not change the status of the theorem
+    # The error in the proof of Theorem 3 does not change the status of the theorem.
     (third,) = (row for row in index.split('<tr><th scope="row">') if ">Theorem 3</a>" in row)
     assert "verdict-false" not in third
     assert "Steps of its proofs" in third

@@ -1,4 +1,4 @@
-"""The explorers agree with the library (in Node), and work in a browser."""
+"""Test that the explorers agree with the library (in Node) and work in a browser."""
 
 import math
 import re
@@ -76,7 +76,7 @@ def to_float(value: Any) -> float:
     return math.inf if value == "Infinity" else value
 
 
-# Numbers, to 1e-12
+# Numbers with an accuracy of 1e-12
 
 
 def test_pages_compute_every_update(live: Call) -> None:
@@ -147,12 +147,12 @@ def test_chain_run_agrees_with_the_library(live: Call, name: str) -> None:
     inner = shown.states - 1
     for key, values in (("policies", expected.policies), ("q", expected.q)):
         played = np.array([frame[key] for frame in frames])
-        # the tolerance allows for the rounding errors of 640 steps with values of at most 1
+        # The tolerance allows for the rounding errors of 640 steps with values of at most 1.
         np.testing.assert_allclose(played[:, :inner], values[:, :inner], atol=1e-11)
     np.testing.assert_allclose(
         [frame["performance"] for frame in frames], expected.performance, atol=1e-11
     )
-    # no performance is so close to 95 % that rounding changes the step of the crossing
+    # No performance is so close to 95 % that rounding changes the step of the crossing.
     goal = 0.95 * mdp.optimal().performance
     assert np.abs(expected.performance - goal).min() > 1e-9
 
@@ -179,7 +179,7 @@ def test_only_policy_gradient_steps_are_symmetric(live: Call) -> None:
             np.testing.assert_allclose(pair, [m[0] - m[1] for m in moves], atol=1e-12)
         if name.startswith("pg"):
             assert cancels.all()
-        elif name == "di":  # within one step of the wall, which is 1/4 of a probability
+        elif name == "di":  # within one step of the boundary, a probability of 1/4
             assert cancels.tolist() == [0.25 <= x <= 0.75 for x in grid]
         else:
             assert cancels.tolist() == [x == 0.5 for x in grid]
@@ -210,7 +210,7 @@ def test_value_change_of_one_step_agrees_with_the_library(live: Call, name: str)
         after = update.policy(update.step(update.parameters(pi), q, shown.weight))
         np.testing.assert_allclose(step["after"], after, atol=1e-12)
         assert step["change"] == pytest.approx((after - pi) @ q, abs=1e-12)
-        # as on the page, only CE lowers the value, if q(a_1) is large enough
+        # Only CE lowers the value, and only if q(a_1) is large enough, as the page states.
         assert step["change"] > 0 or name == "ce"
     assert (steps[-1]["change"] < 0) == (name == "ce")
 
@@ -224,7 +224,7 @@ def test_counterexample_agrees_with_the_library(live: Call, name: str, eta: floa
     changes = live([["lowering", name, first, eta, tops.tolist()] for first in values])
     expected = [value_change(name, theta, np.array([first, 1.0, 0.0]), eta) for first in values]
     np.testing.assert_allclose(changes, expected, rtol=0, atol=1e-12)
-    # no update crosses the dashed line, and only CE lowers the value
+    # No update crosses the dashed line, and only CE lowers the value.
     assert np.min(changes) > -Counterexample().worst[Counterexample.eta.values.index(eta)]
     assert (np.min(changes) < -1e-12) == (name == "ce" and eta < 10)
 
@@ -245,7 +245,7 @@ def test_fitted_runs_agree_with_the_library(live: Call, place: Place) -> None:
     calls = [["fittedRun", shown.task, shown.first, x, shown.steps, place] for x in ratios]
     for ratio, fitted in zip(ratios, live(calls), strict=True):
         expected = fitted_run(task, geometric_weights(shown.first, ratio, shown.steps), place)
-        # a distance is a difference of values of size 1, whose last digit is rounded
+        # A distance is a difference of values of size 1, the last digits of which are rounded.
         np.testing.assert_allclose(fitted["gaps"], expected.gaps, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(fitted["bounds"], expected.bounds, rtol=1e-12, atol=1e-14)
         np.testing.assert_array_equal(np.array(fitted["gaps"]) > 0, expected.gaps > 0)
@@ -322,7 +322,7 @@ def test_sampled_runs_agree_with_the_library(live: Call, name: str, noise: float
 
 
 def mulberry(seed: int) -> Iterator[float]:
-    """Yield the numbers of the generator mulberry32, from its published definition."""
+    """Yield the numbers of the generator mulberry32 from its published definition."""
     word = 0xFFFFFFFF
     while True:
         seed = (seed + 0x6D2B79F5) & word
@@ -331,7 +331,7 @@ def mulberry(seed: int) -> Iterator[float]:
         yield ((x ^ (x >> 14)) & word) / 2**32
 
 
-# Counts, exactly, over the whole range of the controls
+# Exact counts over the whole range of the controls
 
 
 @pytest.mark.parametrize("weight", TsallisFamily.weight.values)
@@ -357,7 +357,7 @@ def test_counts_of_the_race_are_exact(live: Call, name: str, eta: float, schedul
 def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> None:
     all_times = live([["dominoTimes", name, h, eta] for h in range(1, Dominoes.states.max + 1)])
     expected = recursion(Dominoes.states.max, name, eta)
-    most = Dominoes.states.max if name in PAPER else 8  # others are simulated state by state
+    most = Dominoes.states.max if name in PAPER else 8  # other updates are simulated
     assert expected[-most] == domino(most, name, eta)
     for h, times in enumerate(all_times, start=1):
         assert [to_float(t) for t in times] == expected[Dominoes.states.max - h :]
@@ -365,7 +365,7 @@ def test_counts_of_the_dominoes_are_exact(live: Call, name: str, eta: float) -> 
 
 @pytest.mark.parametrize("name", COMPUTED)
 def test_domino_probabilities_agree_with_the_library(live: Call, name: str) -> None:
-    """Compare the probabilities of each state up to its flip."""
+    """The probabilities of each state agree up to its flip."""
     times, probabilities = history(6, name, "1/4")
     places = [[k, t] for k, flip in enumerate(times) for t in range(int(flip) + 1)]
     shares = live([["dominoShare", name, 6, 0.25, k, t] for k, t in places])
@@ -474,14 +474,14 @@ SAMPLED_SETTINGS: list[dict[str, Any]] = [
 
 
 class Mulberry(np.random.Generator):
-    """A generator whose binomial numbers invert those of mulberry32."""
+    """A generator that draws binomial numbers by inversion from mulberry32."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(np.random.PCG64())
         self.numbers = mulberry(seed)
 
     def binomial(self, n: int, p: Any, size: Any = None) -> Any:  # type: ignore[override]
-        """Return a number for each probability: the least k with P(at most k) > u."""
+        """Return the least k with P(X <= k) > u for each probability."""
         numbers = []
         for chance in p:
             rare, u = min(chance, 1 - chance), next(self.numbers)
@@ -512,7 +512,7 @@ def test_medians_of_simulated_remedies(live: Call) -> None:
     assert medians == [{"n": 5, "regret": 0.2, "count": 10}]
 
 
-# The widgets
+# Widgets
 
 
 @pytest.mark.parametrize(
@@ -587,7 +587,7 @@ def test_figure_is_accessible_narrow_and_keyboard_operable(
 
 @per_figure
 def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure, figure: Any) -> None:
-    """Browsers report a negative width or radius as an error, which `open_figure` collects."""
+    """Browsers report a negative width or radius as an error, on which `open_figure` fails."""
     page = open_figure(figure(), width=200)
     page.set_viewport_size({"width": 120, "height": 844})
     page.evaluate("new Promise((done) => setTimeout(done, 100))")
@@ -627,7 +627,7 @@ def test_animated_figure_can_be_paused(open_figure: OpenFigure, figure: Any) -> 
 
 
 def share_after(updates: int) -> str:
-    """Return the share of the 99 other actions under weights of 10, times the sum of weights."""
+    """Return the probability of the other 99 actions at weight 10 times the sum of the weights."""
     return f"{10 * updates / (1 + odds(100, updates, 10.0)[-1]):.3f}"
 
 
@@ -855,7 +855,7 @@ def test_answer_is_hidden_until_the_guess(
     assert shapes.count() == before
     page.emulate_media(media="print")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert shapes.count() > before  # paper shows the answer
+    assert shapes.count() > before  # the printed page shows the answer
     assert "Make a guess" not in caption(page)
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
@@ -867,7 +867,7 @@ def test_answer_is_hidden_until_the_guess(
 def test_fitting_before_the_projection_reaches_the_optimum(open_figure: OpenFigure) -> None:
     page = open_figure(FittedDirect())
     lines = page.locator("polyline.pu-live-curve")
-    assert lines.count() == 1  # the other fit is hidden until the guess
+    assert lines.count() == 1  # the second fit is hidden until the guess
     page.get_by_role("radio", name="both").press("Space")
     page.get_by_role("combobox").select_option("after")
     assert "you guessed" not in caption(page)

@@ -1,4 +1,4 @@
-"""The simplex lab agrees with the library (in Node), and works in a browser."""
+"""Test that the simplex lab agrees with the library (in Node) and works in a browser."""
 
 import re
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_effect_of_one_step_agrees_with_the_library(live: Call, name: str) -> No
     rng, update = np.random.default_rng(3), UPDATES[name]
     cases = [
         (rng.dirichlet(np.ones(3)), q, 10 ** rng.uniform(-2, 2))
-        for q in (*rng.random((200, 3)), *rng.integers(0, 3, (50, 3)) / 2)  # the last have ties
+        for q in (*rng.random((200, 3)), *rng.integers(0, 3, (50, 3)) / 2)  # the last 50 have ties
     ]
     steps = live([["oneStep", name, pi.tolist(), q.tolist(), w] for pi, q, w in cases])
     for (pi, q, w), step in zip(cases, steps, strict=True):
@@ -75,10 +75,10 @@ def test_effect_of_one_step_agrees_with_the_library(live: Call, name: str) -> No
 def test_clocks_agree_with_the_library_at_all_slider_positions(
     live: Call, preset: str, name: str
 ) -> None:
-    """Every position of the two open sliders, from the start of every button."""
+    """The clocks agree at every position of the two sliders from the start of every button."""
     calls = [["arrivals", name, *place, GOALS, MOST] for place in places(preset)]
     shown = np.array([[float(x) for x in pair] for pair in live(calls)])
-    # SCE leaves out an action of average value; there rounding decides whether the value is average
+    # SCE does not update an action of average value, and rounding may decide if a value is average.
     decided = [
         name != "sce" or np.abs(advantage(np.array(pi), np.array(q))).min() > 1e-12
         for pi, q, _ in places(preset)
@@ -93,7 +93,7 @@ def test_clocks_of_direct_are_those_of_exact_arithmetic(live: Call, preset: str)
     for (policy, values, weight), counts in zip(places(preset), shown, strict=True):
         pi, q, w = ([Fraction(str(x)) for x in row] for row in (policy, values, [weight]))
         expected, best = [], [a for a in range(3) if q[a] == max(q)]
-        for goal in GOALS:  # the second is reached after the first
+        for goal in GOALS:  # the second goal is reached after the first
             steps = expected[-1] if expected else 0
             while sum(pi[a] for a in best) < Fraction(str(goal)):
                 kernels.di(pi, pi, q, 0, w[0], 3)
@@ -113,9 +113,9 @@ def places(preset: str) -> list[tuple[list[float], list[float], float]]:
 
 @cache
 def clocks(name: str) -> dict[str, np.ndarray]:
-    """Return the steps to each goal, one row per start of each button; infinity beyond `MOST`.
+    """Return the steps to each goal by preset, with a row for each place; infinity above `MOST`.
 
-    All runs are batched: a step of a thousand policies takes hardly longer than one of ten.
+    All runs are batched, since a step of a thousand policies is hardly slower than one of ten.
     """
     update, cases = UPDATES[name], [place for preset in PRESETS for place in places(preset)]
     policies, q, weights = (np.array(part) for part in zip(*cases, strict=True))

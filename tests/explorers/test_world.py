@@ -1,4 +1,4 @@
-"""A world of the page *Build a world* is the same process in JavaScript, Python, JSON and text."""
+"""Test that a world of *Build a world* is the same MDP in JavaScript, Python, JSON and text."""
 
 import re
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def random_graph(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def random_settings(seed: int) -> Settings:
-    """Return a random world and a run with up to two changes of a reward."""
+    """Return the settings of a random world and of a run with at most two changes of a reward."""
     rng = np.random.default_rng(seed)
     world = random_grid(rng) if seed % 2 else random_graph(rng)
     grid = world["kind"] == "grid"
@@ -102,7 +102,7 @@ def process_of(arrays: dict[str, Any]) -> FiniteMDP:
 
 
 def assert_same(process: FiniteMDP, expected: FiniteMDP) -> None:
-    """Compare two processes bit for bit."""
+    """Assert that two MDPs are equal bit for bit."""
     np.testing.assert_array_equal(process.transitions, expected.transitions)
     np.testing.assert_array_equal(process.rewards, expected.rewards)
     np.testing.assert_array_equal(process.initial, expected.initial)
@@ -120,9 +120,9 @@ def all_settings(live: Call) -> list[Settings]:
 
 
 def test_steps_values_and_optima_agree_with_the_library(live: Call) -> None:
-    """Compare each step with the library's step from the same parameters.
+    """Each step agrees with the library's step from the same parameters.
 
-    CE and MCE choose among tied values by their rounding, so that whole runs may differ.
+    Whole runs may differ, since rounding decides which of several tied values CE and MCE choose.
     """
     settings = all_settings(live)
     stages = live([["stagesOf", one] for one in settings])
@@ -187,7 +187,7 @@ LINEAR = ("pg-sm", "pg-es", "di", "npg")
 
 
 def in_unit(settings: Settings, unit: float) -> Settings:
-    """Return the settings with all rewards, and the values times the step size, in another unit."""
+    """Return the settings in a different unit of reward; the step size of `LINEAR` is rescaled."""
     world, run = settings["world"], settings["run"]
     grid = world["kind"] == "grid"
     pays = [x * unit for x in world["pays"]] if grid else scaled(world["pays"], unit)
@@ -206,7 +206,7 @@ def scaled(rows: list[list[float]], unit: float) -> list[list[float]]:
 @pytest.mark.parametrize("unit", [2.0**-200, 1e-11, 2.0**-35, 2.0**35, 2.0**200])
 def test_unit_of_reward_changes_no_count(live: Call, unit: float) -> None:
     settings = all_settings(live)
-    if unit == 1e-11:  # multiplication rounds and unties the values of grids; graphs have no ties
+    if unit == 1e-11:  # the scaling rounds and may break the ties of grids
         settings = settings[:50:2]
     cases = [
         one | {"run": one["run"] | {"updates": updates}}
@@ -223,7 +223,7 @@ def test_unit_of_reward_changes_no_count(live: Call, unit: float) -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 1e-11, 1e100])
 def test_values_that_cancel_are_equal(live: Call, unit: float) -> None:
-    """Both actions of the first state are worth 0: a debt that is paid back, or nothing."""
+    """Both actions of the first state have the value 0: a debt that is paid back, or no reward."""
     text = (
         "world=1&graph=3*2&move=1_2_2_2__&start=0&end=2&discount=0.7&run=mce&steps=5"
         f"&pay=0*{-0.21 * unit!r},2*{0.3 * unit!r},3*{0.3 * unit!r}"
@@ -255,7 +255,7 @@ def test_address_json_and_python_give_the_same_process(live: Call, tmp_path: Pat
 
 
 def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
-    """Compare with runs without tied values."""
+    """The performance agrees with the page in runs without tied values."""
     for seed in (2, 8, 23):
         settings = random_settings(seed)
         [lanes] = live([["worldPaths", settings]])
@@ -268,7 +268,7 @@ def test_code_runs_the_comparison_of_the_page(live: Call) -> None:
 
 
 def test_code_says_where_its_runs_may_differ(live: Call) -> None:
-    """The empty grid has tied values: MCE may follow another action, and PG-SM follows them all."""
+    """MCE may choose a different action of the tied values on the empty grid, unlike PG-SM."""
     [settings] = live([["readWorld", PRESETS["An empty grid"]]])
     [lanes] = live([["worldPaths", settings]])
     [code] = live([["pythonOf", settings]])
@@ -311,7 +311,7 @@ def test_processes_too_large_for_the_page_raise() -> None:
 
 
 def one_state(**values: str) -> str:
-    """Return the JSON text of a process with one state and one action, with other values."""
+    """Return the JSON text of an MDP with one state and one action and with the given values."""
     usual = {"transitions": "[[[1]]]", "rewards": "[[0]]", "initial": "[1]", "discount": "0.5"}
     return "{" + ", ".join(f'"{key}": {value}' for key, value in (usual | values).items()) + "}"
 
@@ -323,8 +323,8 @@ def one_state(**values: str) -> str:
         ("{" + "[" * 100_000, "can be read"),
         ('{"rewards": ' + "[" * 100_000, "can be read .its lists are nested too deeply"),
         ('{"transitions": [[[1.0]]]}', "the file lacks discount, initial, rewards"),
-        (one_state(rewards="[[NaN]]"), "NaN is no number in JSON"),
-        (one_state(rewards="[[-Infinity]]"), "-Infinity is no number in JSON"),
+        (one_state(rewards="[[NaN]]"), "NaN is not a number in JSON"),
+        (one_state(rewards="[[-Infinity]]"), "-Infinity is not a number in JSON"),
         (one_state(rewards="[[1e999]]"), "rewards"),
         (one_state(rewards="[[0], [0, 1]]"), "rewards: the lists have different lengths"),
         (one_state(rewards='[["1"]]'), "rewards: expected numbers or lists of numbers"),
@@ -405,7 +405,7 @@ def test_frozen_lake_is_that_of_gymnasium(live: Call) -> None:
 
 
 def test_trap_next_to_the_prize_is_a_gravity_well(live: Call) -> None:
-    """PG-SM first moves away from the best action, and MCE does not."""
+    """PG-SM first moves away from the best action, but MCE does not."""
     [settings] = live([["readWorld", PRESETS["The trap next to the prize"]]])
     assert settings["run"]["from"] == pytest.approx(softmax([1.0, 3.0, 5.0]))
     [lanes] = live([["worldPaths", settings]])
@@ -428,7 +428,7 @@ STORIES = {
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: str) -> None:
-    """Run the code of the page, and count the steps from the last change to 95 %."""
+    """The page's clocks equal the steps from the last change to 95 % in the page's code."""
     [settings] = live([["readWorld", PRESETS[name]]])
     [lanes] = live([["worldPaths", settings]])
     [code] = live([["pythonOf", settings]])
@@ -439,7 +439,7 @@ def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: 
     updates = settings["run"]["updates"]
     for update, lane in zip(updates, lanes, strict=True):
         share = (np.array(names["performance"][update][begin:]) - uniform) / (best - uniform)
-        if begin:  # the code has the performance before the change
+        if begin:  # the code stores the performance before the change
             share[0] = -np.inf if lane["back"] != 0 else share[0]
         there = np.flatnonzero(share >= 0.95)
         assert lane["back"] == (int(there[0]) if len(there) else None)
