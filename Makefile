@@ -71,7 +71,7 @@ lab: $(ENV)/.installed  ## Open the chapters in JupyterLab
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py
 
-note: book browser  ## Print the chapter on more than two actions to _build/note.pdf
+note: $(ENV)/.installed node_modules/.installed browser  ## Print the article "What forgetting costs" to _build/note.pdf
 	$(BIN)/python tools/note.py
 
 clean:  ## Remove all build output and the environment

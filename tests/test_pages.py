@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import nbformat
-import note
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, Request, Route
@@ -211,33 +210,6 @@ def test_page_is_complete_if_printed_immediately(book: Path, browser: Browser) -
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert words.inner_text().endswith("press Play.")
     page.close()
-
-
-def test_note_has_the_cited_works_and_no_links_to_other_pages(
-    tab: Page, tmp_path: Path, browser: Browser
-) -> None:
-    (tmp_path / "bibliography.html").write_text(
-        "".join(
-            f'<div class="citation" id="id{k}"><span class="label">{k}</span><p>Work {k}.</p></div>'
-            for k in (1, 2, 3)
-        )
-    )
-    (tmp_path / "chapter.html").write_text(
-        '<article class="bd-article"><section id="id2"><a href="bibliography.html#id2">2022</a>'
-        '<a href="other.html#x">other</a><a href="#id2">here</a>'
-        '<a href="https://example.org/">there</a></section></article>'
-    )
-    tab.goto((tmp_path / "chapter.html").as_uri())
-    bibliography = browser.new_page()
-    bibliography.goto((tmp_path / "bibliography.html").as_uri())
-    note.complete(tab, bibliography)
-    bibliography.close()
-    links = tab.evaluate("[...document.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
-    assert links == ["#reference-id2", "#id2", "https://example.org/"]
-    assert tab.locator("#id2").inner_text().startswith("2022otherherethere")
-    assert tab.locator(".citation").all_inner_texts() == ["Work 2."]
-    assert tab.locator("h2").all_inner_texts() == ["References", "How to cite"]
-    assert tab.locator("#reference-id2").count() == 1
 
 
 @pytest.mark.parametrize("name", PAGES)

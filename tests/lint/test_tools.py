@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import browser
@@ -20,8 +21,10 @@ import report
 import serve
 import toc
 import yaml
+from pu_statements import formulas_for
 
 import pu_lib
+from pu_lib.claims.formulas import insert_formulas
 
 ROOT = Path(__file__).parents[2]
 
@@ -246,36 +249,104 @@ def test_make_targets_in_the_readme_exist() -> None:
 # Note
 
 
-def test_note_needs_the_built_book_and_a_browser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture(scope="module")
+def article() -> str:
+    return note.source()
+
+
+THEOREMS = [
+    "more-changes", "more-mce", "more-orbit", "more-range", "more-ce-range", "more-ce",
+    "more-impossible", "more-impossible-gap", "more-transfer", "more-monotone",
+    "more-approximate", "more-converges", "more-escape", "more-escape-floor", "more-forgets",
+    "more-sce-range", "more-loss", "ce-bounded-at-one-half", "ce-growing-at-one-half",
+    "samples-step", "samples-rises", "samples-way-back", "samples-third", "samples-three",
+    "samples-waiting",
+]  # fmt: skip
+
+
+def test_article_has_each_theorem_once_with_its_proof(article: str) -> None:
+    labels = Counter(note.LABEL.findall(article))
+    assert set(labels.values()) == {1}
+    assert {f"thm-{name}" for name in THEOREMS} <= set(labels)
+    # Theorem 1 of the paper is proved only in the book. Two theorems have an additional proof: the
+    # text states that a bound is sharp or that a limit exists.
+    assert article.count("{prf:proof}") == len(labels) - 1 + 2
+
+
+def test_references_of_the_article_resolve(article: str) -> None:
+    labels = set(note.LABEL.findall(article))
+    assert set(re.findall(r"\{prf:ref\}`([^`]+)`", article)) <= labels
+    assert set(re.findall(r"\{numref\}`([^`]+)`", article)) == {
+        "fig-note-laws",
+        "tab-note-updates",
+    }
+    known = set(re.findall(r"^@\w+\{([^,]+),", (ROOT / "book/references.bib").read_text(), re.M))
+    cited = {
+        key for keys in re.findall(r"\{cite:\w\}`([^`]+)`", article) for key in keys.split(",")
+    }
+    assert cited
+    assert cited <= known
+    assert not re.search(
+        r"\.ipynb|\]\(#|\{ref\}|\{(passage|statement|cell)\}|\{dropdown\}", article
+    )
+    formulas = re.findall(r"\{formula\}`([^`]+)`", article)
+    assert formulas
+    for text in formulas:  # an unknown function raises an error
+        assert "<<" not in insert_formulas(text, formulas_for(note.PAGE, text))
+
+
+def test_article_has_the_figure_the_table_and_the_authors(article: str) -> None:
+    known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert article.count("show.draw_laws()") == 1
+    assert "name: fig-note-laws" in article
+    assert ":name: tab-note-updates" in article
+    for update in ("MCE", "CE", "SCE", "transfer of squares", "MaxRL"):
+        assert f"\n| {update}" in article
+    title, _, rest = article.partition("# What forgetting costs\n\n")[2].partition("\n")
+    assert title == ", ".join(person["name"] for person in known["authors"])
+    assert rest.lstrip().startswith("**Abstract.**")
+    for entry in (known, known["preferred-citation"]):
+        assert entry["title"] in article
+    assert f"Version {known['version']}." in article
+    assert "Romain Laroche and Remi Tachet des Combes" in article
+
+
+def test_passages_end_at_the_next_statement() -> None:
+    theorem = ":::{{prf:theorem}} {0}\n:label: {0}\n:::"
+    proof = "::::{dropdown} Proof\n:::{prf:proof}\nBy hand.\n:::\n::::"
+    cells = [
+        f"# Title\nBefore a.\n\n{theorem.format('a')}\n\nThe idea.",
+        f"{proof}\nBefore b.\n\n{theorem.format('b')}\n{proof}\nAfter b.",
+        "A cell without a statement.\n## Heading\nText.",
+    ]
+    texts = ["\n".join(block.text for block in passage) for passage in note.passages(cells)]
+    (a,) = (text for text in texts if ":label: a" in text)
+    (b,) = (text for text in texts if ":label: b" in text)
+    assert a.startswith("Before a.")
+    assert a.endswith(":::{prf:proof}\nBy hand.\n:::")
+    assert b.startswith("Before b.")
+    assert b.endswith("After b.")
+    assert not any("dropdown" in text for text in texts)
+
+
+def test_article_rejects_a_label_that_no_chapter_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(note, "PAGES", tmp_path)
+    (tmp_path / "note.md").write_text("{passage} thm-nowhere\n")
+    monkeypatch.setattr(note, "TEMPLATE", tmp_path / "note.md")
+    with pytest.raises(ValueError, match="the passage 'thm-nowhere'"):
+        note.source()
+
+
+def test_note_needs_a_browser_and_a_page_without_warnings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(note, "build", lambda: 2)
     monkeypatch.setattr(note, "chromium", lambda: "chromium")
-    (tmp_path / note.CHAPTER).touch()
-    assert note.main() == 1
-    said = capsys.readouterr().out
-    assert "lacks bibliography.html." in said
-    assert "Run `make book` first." in said
+    assert note.main() == 2
     monkeypatch.setattr(note, "chromium", lambda: None)
     assert note.main() == 1
     assert "The note needs Chromium" in capsys.readouterr().out
-
-
-def test_note_rejects_a_bibliography_of_another_build() -> None:
-    entry = ("id2", '<div class="citation" id="id2">Work.</div>')
-    markup = note.references([entry], ["id2"])
-    assert '<div class="citation" id="reference-id2">Work.</div>' in markup
-    with pytest.raises(SystemExit, match=r"no entry id7 .* Run `make book`"):
-        note.references([entry], ["id2", "id7"])
-
-
-def test_note_says_how_to_cite_the_book_and_the_paper() -> None:
-    known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    text = note.citation()
-    for entry in (known, known["preferred-citation"]):
-        assert entry["title"] in text
-    assert f"Version {known['version']}." in text
-    assert "Romain Laroche and Remi Tachet des Combes" in text
 
 
 # Repository
