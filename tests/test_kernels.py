@@ -137,7 +137,8 @@ def on_fractions(update: Update, state: State) -> list[float]:
     pi = exact_policy(update, theta, state.pi)
     q = [Fraction(float(x)) for x in state.q]
     update.kernel(theta, pi, q, state.best, Fraction(state.weight), len(theta))
-    assert all(isinstance(x, (Fraction, int)) for x in theta)
+    message = "The kernel has a float literal or a quotient of integers."
+    assert all(isinstance(x, (Fraction, int)) for x in theta), message
     return [float(x) for x in theta]
 
 

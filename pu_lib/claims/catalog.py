@@ -56,9 +56,11 @@ class Claim:
     Attributes
     ----------
     id : str
-        The paper's LaTeX label, followed by ``/i``, ``/ii`` and so on for parts of a statement.
+        The paper's LaTeX label, followed by ``/i``, ``/ii`` and so on for parts of a statement; for
+        a claim of this book, ``<chapter>:<name>``.
     number : str
-        The number in the paper, for instance ``Theorem 4(i)``.
+        The number in the paper, for instance ``Theorem 4(i)``; for a claim of this book, a title
+        that ends in ``(this book)``.
     section : str
         The section of the paper.
     chapter : str
@@ -68,11 +70,13 @@ class Claim:
     statement : str
         The claim as stated in this book, with LaTeX between dollars.
     scope : Scope
-        The kind of statement that the claim makes.
+        The kind of statement that the claim makes; in ``claims.toml`` the lower-case name of a
+        member of `Scope`, such as ``book``.
     status : Status
         The recorded status.
     severity : Severity or None
-        The severity of the error, or None if the claim holds as printed.
+        The severity of the error, or None if the claim holds as printed; in ``claims.toml`` the
+        lower-case name of a member of `Severity`.
     wrong : str
         The error in the claim; empty if the claim holds as stated.
     correction : str

@@ -582,7 +582,8 @@ def test_figure_is_accessible_narrow_and_keyboard_operable(
         at_end = control.input_value() == control.get_attribute("max")
         control.press("ArrowLeft" if at_end else "ArrowRight")
         assert page.locator(".pu-live").inner_html() != before
-        assert len(caption(page)) > 40
+        assert len(caption(page)) > 40, "pu-live-words has 40 characters or fewer"
+        assert not re.search(r"undefined|NaN|\[object", caption(page))
 
 
 @per_figure

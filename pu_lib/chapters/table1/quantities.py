@@ -223,7 +223,9 @@ class _Case:
         v = run(self.problem, update, self.n_steps, scale, weighting, theta0).v
         gap = np.max(self.problem.optimal().v - v, axis=1)
         last, half = gap[-period:].max(), gap[len(gap) // 2 :][:period].max()
-        return 0.0 if last < NEAR * gap[0] else float(last / half)
+        if last < NEAR * gap[0]:
+            return 0.0
+        return float(last / half) if half > 0 else math.inf
 
 
 @cache
@@ -318,13 +320,16 @@ def _rates(update: Update) -> Entry:
     if steps <= ARRIVED:
         reason = f"The optimum is reached in {steps:g} steps or fewer."
         return Entry("exact", 1.0 - steps / ARRIVED, reason, compared={ARRIVES: steps})
-    speed = (
-        "faster than $t^{-10}$" if exponent > 10.0 else f"like $t^{{-{exponent:.2f}}}$ or faster"
-    )
+    if exponent > 10.0:
+        speed = "falls faster than $t^{-10}$"
+    elif exponent < 0.005:
+        speed = "hardly falls"
+    else:
+        speed = f"falls like $t^{{-{exponent:.2f}}}$ or faster"
     return Entry(
         "O(1/t)" if exponent > SLOPE else "slower",
         abs(exponent - SLOPE),
-        f"From step {STEPS // 2} to {STEPS} the gap falls {speed}.",
+        f"From step {STEPS // 2} to {STEPS} the gap {speed}.",
         compared={ARRIVES: steps, FALLS: exponent},
     )
 
