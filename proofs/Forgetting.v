@@ -1,14 +1,14 @@
 (** * MCE pays for every change of the greedy action
 
     [mce_remembers]: if the greedy action has changed N times in [n] steps of MCE and was never the
-    last one, then at least N / (2 (K - 1)) further steps, up to a constant, go by before the last
-    action has the uniform probability again. *)
+    last action, the last action regains the uniform probability only after at least
+    N / (2 (K - 1)) further steps. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Monotonicity.
 Open Scope R_scope.
 
-(** The tangent of the exponential lies below it. *)
+(** The exponential lies above its tangent. *)
 Lemma exp_tangent : forall x, 1 + x <= exp x.
 Proof.
   intros x. destruct (Req_dec x 0) as [->|H]; [rewrite exp_0; lra|left; apply exp_ineq1, H].
@@ -16,7 +16,7 @@ Qed.
 
 (** ** MCE pays for every change of the greedy action *)
 
-(** How often [g] changes between the times 0, ..., n - 1. *)
+(** The number of changes of [g] between the times 0, ..., n - 1. *)
 Fixpoint changes (g : nat -> nat) (n : nat) : nat :=
   match n with
   | S (S m as k) => changes g k + (if g m =? g k then 0 else 1)
@@ -51,7 +51,7 @@ Proof.
   rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra. apply Rmult_le_compat_l; lra.
 Qed.
 
-(** Two actions share a probability of at most one. *)
+(** The probabilities of two actions sum to at most one. *)
 Lemma two_of_softmax : forall K theta a b, (a < K)%nat -> (b < K)%nat -> a <> b ->
   softmax K theta a + softmax K theta b <= 1.
 Proof.
@@ -83,10 +83,10 @@ Proof.
   intros [|k]; [simpl; lra|]. pose proof (H k). pose proof (Hx 0%nat). pose proof (Hx k). lra.
 Qed.
 
-(** *** MCE pays for every change.  From the uniform policy and with a constant weight, MCE is moved
-    towards the actions g_t, which are not the last one at the times below n.  If the last action
-    has the uniform probability or more at time n + m, then m is at least the number of changes
-    among g_0, ..., g_(n-1), divided by 2 (K - 1). *)
+(** *** MCE pays for every change.  From the uniform policy and with a constant weight, MCE moves
+    towards the actions g_t, which are not the last action at times below n.  If the last action has
+    at least the uniform probability at time n + m, then m is at least the number of changes among
+    g_0, ..., g_(n-1) divided by 2 (K - 1). *)
 Theorem mce_remembers : forall K w g theta n,
   (2 <= K)%nat -> 0 < w ->
   (forall a, (a < K)%nat -> theta 0%nat a = 0) ->
@@ -103,7 +103,7 @@ Proof.
   assert (Hx : forall t, 0 <= x t <= 1).
   { intros t. unfold x. pose proof (softmax_le_1 K (theta t) (g t) (Hg t)).
     pose proof (softmax_pos K (theta t) (g t) ltac:(lia)). lra. }
-  (* at a change the two probabilities are of two actions of one policy *)
+  (* at a change, the two probabilities belong to two actions of one policy *)
   assert (HN : INR (changes g n) <= 2 * sum n x).
   { apply sum_at_changes; [apply Hx|]. intros t Hne. unfold x.
     pose proof (mce_raises K w (g t) (theta t) (theta (S t)) HK (Hg t) ltac:(lra) (Hstep t)).
@@ -123,7 +123,7 @@ Proof.
     rewrite Hstep by exact Hl. unfold mce_formula.
     destruct (Nat.eqb_spec l (g t)) as [E|_]; [exfalso; apply (Hlast t); [lia|symmetry; exact E]|].
     rewrite IH by lia. simpl. fold (x t). ring. }
-  (* a later step raises it by at most w *)
+  (* each later step increases it by at most w *)
   assert (Hup : forall j, theta (n + j)%nat l <= theta n l + INR j * w).
   { induction j as [|j IH]; [rewrite Nat.add_0_r; simpl; lra|].
     rewrite Nat.add_succ_r, S_INR, Hstep by exact Hl. unfold mce_formula. fold (x (n + j)%nat).
@@ -131,7 +131,7 @@ Proof.
     assert (0 <= w / (INR K - 1)).
     { apply Rmult_le_pos; [lra|]. left. apply Rinv_0_lt_compat, HK1. }
     destruct (l =? g (n + j)%nat); nra. }
-  (* with the uniform probability it is not below the mean, which is zero *)
+  (* a parameter with the uniform probability is not below the mean, which is zero *)
   assert (Hend : 0 <= theta (n + m)%nat l).
   { set (y := theta (n + m)%nat) in *.
     assert (E : sum K (fun a => exp (y a - y l)) <= INR K).

@@ -1,10 +1,10 @@
 (** * Groups of samples: the expected step is cross-entropy, and no step lowers success
 
-    Answers have reward 1 if they are correct, and 0 if not.  A group is G independent samples of
-    the policy.  [expected_steps]: if the advantage of a sample depends on its reward and on the
-    number of successes in its group, the expected step is phi(p) (pi* - pi), where pi* is the
-    policy restricted to the correct answers; MaxRL and rejection sampling have phi in closed form.
-    [success_rises]: no expected step lowers p, and no sampled one of RLOO, GRPO and MaxRL does. *)
+    Answers have reward 1 if they are correct and 0 otherwise.  A group consists of G independent
+    samples of the policy.  [expected_steps]: if the advantage of a sample depends on its reward and
+    the number of successes in its group, the expected step is phi(p) (pi* - pi), where pi* is the
+    policy restricted to correct answers; for MaxRL and rejection sampling, phi has a closed form.
+    [success_rises]: no expected step lowers p, and no sampled step of RLOO, GRPO or MaxRL does. *)
 
 Require Import Reals Lra Lia Psatz List.
 From PolicyUpdates Require Import Definitions Sums Monotonicity.
@@ -27,15 +27,15 @@ Fixpoint over_samples (f : nat -> R) (group : list nat) : R :=
   | a :: rest => f a + over_samples f rest
   end.
 
-(** How many of them are correct. *)
+(** The number of correct samples in a group. *)
 Fixpoint successes (correct : nat -> bool) (group : list nat) : nat :=
   match group with
   | [] => 0
   | a :: rest => (if correct a then 1 else 0) + successes correct rest
   end%nat.
 
-(** An advantage is a function of the size of the group, of the number of successes in it and of
-    whether the sample is correct. *)
+(** An advantage is a function of the size of the group, the number of successes in it, and whether
+    the sample is correct. *)
 Definition Advantage := nat -> nat -> bool -> R.
 
 (** r - (mean reward of the other samples). *)
@@ -62,12 +62,12 @@ Definition group_step (A : Advantage) (correct : nat -> bool) (w : R) (pi : nat 
     A (length group) (successes correct group) (correct a) * ((if a =? b then 1 else 0) - pi b))
     group.
 
-(** Its mean over groups of G samples of pi. *)
+(** The mean step over groups of G samples of pi. *)
 Definition expected_step (K G : nat) (A : Advantage) (correct : nat -> bool) (w : R) (pi : nat -> R)
   (b : nat) : R :=
   mean_over_groups K pi G (fun group => group_step A correct w pi group b).
 
-(** The probability of a correct answer, and the policy restricted to these. *)
+(** The probability of a correct answer, and the policy restricted to correct answers. *)
 Definition success (K : nat) (correct : nat -> bool) (pi : nat -> R) : R :=
   sum K (fun a => if correct a then pi a else 0).
 
@@ -76,7 +76,7 @@ Definition restricted (K : nat) (correct : nat -> bool) (pi : nat -> R) (a : nat
 
 (** ** Means *)
 
-(** Functions that agree on groups of G samples have the same mean. *)
+(** Functions that are equal on groups of G samples have the same mean. *)
 Lemma mean_ext : forall K p G f h, (forall l, length l = G -> f l = h l) ->
   mean_over_groups K p G f = mean_over_groups K p G h.
 Proof.
@@ -85,7 +85,7 @@ Proof.
   reflexivity.
 Qed.
 
-(** The mean of a sum, *)
+(** The mean of a sum is the sum of the means. *)
 Lemma mean_plus : forall K p G f h, mean_over_groups K p G (fun l => f l + h l)
   = mean_over_groups K p G f + mean_over_groups K p G h.
 Proof.
@@ -93,7 +93,7 @@ Proof.
   rewrite <- sum_plus. apply sum_ext. intros a _. rewrite IH. ring.
 Qed.
 
-(** of a multiple, *)
+(** The mean of a multiple is the multiple of the mean. *)
 Lemma mean_scal : forall K p G c f,
   mean_over_groups K p G (fun l => c * f l) = c * mean_over_groups K p G f.
 Proof.
@@ -101,7 +101,7 @@ Proof.
   rewrite <- sum_scal_l. apply sum_ext. intros a _. rewrite IH. ring.
 Qed.
 
-(** and of a constant. *)
+(** The mean of a constant is the constant. *)
 Lemma mean_const : forall K p G c, sum K p = 1 -> mean_over_groups K p G (fun _ => c) = c.
 Proof.
   intros K p G c H. induction G as [|G IH]; simpl; [reflexivity|].
@@ -109,7 +109,7 @@ Proof.
   rewrite sum_scal_r, H. ring.
 Qed.
 
-(** A function that is not negative has such a mean. *)
+(** The mean of a non-negative function is not negative. *)
 Lemma mean_nonneg : forall K p G f, (forall a, (a < K)%nat -> 0 <= p a) ->
   (forall l, length l = G -> (forall a, In a l -> (a < K)%nat) -> 0 <= f l) ->
   0 <= mean_over_groups K p G f.
@@ -121,7 +121,7 @@ Proof.
     intros b [<-|Hb]; [exact Ha|apply Hin, Hb].
 Qed.
 
-(** The mean of a sum over the samples: G times that of one sample, with the successes of the
+(** The mean of a sum over the samples is G times that of one sample with the successes of the
     others. *)
 Lemma mean_over_samples : forall K p correct (h : nat -> nat -> R) G, sum K p = 1 ->
   mean_over_groups K p (S G) (fun l => over_samples (fun a => h a (successes correct l)) l)
@@ -143,7 +143,7 @@ Proof.
     2:{ intros a _. rewrite mean_plus. rewrite (IH (fun b s => h b (one a + s)%nat)).
         apply Rmult_plus_distr_l. }
     rewrite sum_plus, (S_INR (S G)), Rmult_plus_distr_r, Rmult_1_l, Rplus_comm. f_equal.
-    (* the two sums in the other order *)
+    (* exchange the order of the two sums *)
     rewrite (sum_ext K _ (fun a => INR (S G) * sum K (fun b => p a * (p b * mean_over_groups K p G
       (fun l => h b (one a + (one b + successes correct l))%nat))))).
     2:{ intros a _. rewrite sum_scal_l. ring. }
@@ -153,7 +153,7 @@ Proof.
     do 2 f_equal. apply mean_ext. intros l _. f_equal. fold (one b). lia.
 Qed.
 
-(** A group fails altogether with probability (1 - p)^G. *)
+(** All samples of a group fail with probability (1 - p)^G. *)
 Lemma mean_of_failure : forall K p correct G x y, sum K p = 1 ->
   mean_over_groups K p G (fun l => if successes correct l =? 0 then x else y)
   = y + (x - y) * (1 - success K correct p) ^ G.
@@ -268,9 +268,9 @@ Proof.
     assert (INR (S (successes correct l)) <> 0) by (apply not_0_INR; lia). field. split; assumption.
 Qed.
 
-(** *** The expected steps of groups.  The first part is about every such advantage.  Then MaxRL and
-    rejection sampling: their factors, their equality, and the limit of large groups, which is the
-    cross-entropy step towards pi*, and CE if one answer is correct. *)
+(** *** The expected steps of groups.  The first part holds for every such advantage.  The other
+    parts are about MaxRL and rejection sampling: their factors, their equality, and the limit of
+    large groups, which is the cross-entropy step towards pi*, and CE if one answer is correct. *)
 Theorem expected_steps : forall K correct w theta b, (b < K)%nat ->
   0 < success K correct (softmax K theta) ->
   let pi := softmax K theta in
@@ -325,7 +325,8 @@ Qed.
 
 (** ** No step lowers success *)
 
-(** If a step raises no failing answer and lowers no correct one, success does not fall. *)
+(** If a step raises no incorrect answer and lowers no correct one, the probability of success does
+    not decrease. *)
 Lemma success_of_step : forall K (correct : nat -> bool) theta theta' (x : nat -> R), (0 < K)%nat ->
   (forall a, (a < K)%nat -> theta' a = theta a + x a) ->
   (forall a, (a < K)%nat -> if correct a then 0 <= x a else x a <= 0) ->
@@ -362,7 +363,7 @@ Proof.
   nra.
 Qed.
 
-(** Advantages that add up to zero in every group, and have the sign of success. *)
+(** Advantages that sum to zero in every group and have the sign of success. *)
 Definition signed (A : Advantage) : Prop :=
   forall G s, (2 <= G)%nat -> (s <= G)%nat ->
     0 <= A G s true /\ A G s false <= 0 /\
@@ -415,11 +416,11 @@ Proof.
   simpl successes. rewrite plus_INR. destruct (correct a); simpl (INR 1); simpl (INR 0); ring.
 Qed.
 
-(** No more than all are correct. *)
+(** The number of correct samples is at most the size of the group. *)
 Lemma successes_le : forall correct l, (successes correct l <= length l)%nat.
 Proof. intros correct l. induction l; simpl; [lia|]. destruct (correct a); lia. Qed.
 
-(** So a step on a group raises no failing answer and lowers no correct one, *)
+(** A step on a group raises no incorrect answer and lowers no correct one. *)
 Lemma group_step_sign : forall A (correct : nat -> bool) w pi l b,
   signed A -> 0 <= w -> (2 <= length l)%nat ->
   if correct b then 0 <= group_step A correct w pi l b else group_step A correct w pi l b <= 0.
@@ -444,7 +445,7 @@ Proof.
     induction l as [|a l IH]; simpl; [lra|]. destruct (a =? b); lra.
 Qed.
 
-(** and neither does the expected step. *)
+(** The expected step also raises no incorrect answer and lowers no correct one. *)
 Lemma expected_step_sign : forall K G A (correct : nat -> bool) w pi b,
   signed A -> 0 <= w -> (2 <= G)%nat -> (forall a, (a < K)%nat -> 0 <= pi a) ->
   if correct b then 0 <= expected_step K G A correct w pi b

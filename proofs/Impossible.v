@@ -1,18 +1,18 @@
 (** * What the sign condition costs
 
-    An update that satisfies the sign condition, leaves corners at a pace and makes bounded steps
-    cannot forget.  [sign_condition_remembers]: for every n there are values of n updates after
-    which the last action needs a share of n to have the uniform probability again.
-    [sign_condition_with_gap]: if the best value has to lead by a gap, a logarithm of the gap is
-    left.  [sce_leaves_with_gap]: SCE is such an update. *)
+    An update cannot forget if it satisfies the sign condition, leaves corners at a minimum pace and
+    takes bounded steps.  [sign_condition_remembers]: for every n, there are values of n updates
+    after which the last action needs a number of updates proportional to n to regain the uniform
+    probability.  [sign_condition_with_gap]: if the best value must lead by a gap, the bound is a
+    logarithm of the gap.  [sce_leaves_with_gap]: SCE is such an update. *)
 
 Require Import Reals Lra Lia Psatz List.
 From PolicyUpdates Require Import Definitions Sums Monotonicity Masked Range.
 Import ListNotations.
 Open Scope R_scope.
 
-(** An update of the parameters of one state: what it adds to each parameter is a function of the
-    values so far, the last ones first.  It starts at the uniform policy. *)
+(** An update of the parameters of one state: the number that it adds to each parameter is a
+    function of the values so far, the latest first.  It starts at the uniform policy. *)
 Definition Update := list (nat -> R) -> nat -> R.
 
 Fixpoint parameters (x : Update) (values : list (nat -> R)) (a : nat) : R :=
@@ -26,8 +26,8 @@ Definition policy_after (K : nat) (x : Update) (values : list (nat -> R)) : nat 
   softmax K (parameters x values).
 
 (** The three conditions on the steps at values that are [admitted]: the sign condition; the pace
-    [kappa] at which a greedy action of probability 1/2 or less is raised over those of negative
-    advantage; and the bound L on what a step adds to a difference of parameters. *)
+    [kappa] at which a greedy action with probability at most 1/2 is raised relative to actions with
+    a negative advantage; and the bound L on the change of parameter differences in one step. *)
 Definition conditions (K : nat) (admitted : (nat -> R) -> Prop) (kappa L : R) (x : Update) : Prop :=
   forall q before, admitted q -> Forall admitted before ->
     let p := policy_after K x before in
@@ -43,18 +43,18 @@ Definition conditions (K : nat) (admitted : (nat -> R) -> Prop) (kappa L : R) (x
 Definition one_greedy (K : nat) (q : nat -> R) : Prop :=
   exists g, (g < K)%nat /\ forall a, (a < K)%nat -> a <> g -> q a < q g.
 
-(** The values lie between 0 and 1, and the best one leads by [gap]. *)
+(** The values lie between 0 and 1, and the best value leads by [gap]. *)
 Definition led_by (K : nat) (gap : R) (q : nat -> R) : Prop :=
   (forall a, (a < K)%nat -> 0 <= q a <= 1) /\
   exists g, (g < K)%nat /\ forall a, (a < K)%nat -> a <> g -> q a + gap <= q g.
 
 (** ** The adversary *)
 
-(** Its values: 1 for g, almost 1 for o, and 0 for the rest. *)
+(** The values of the adversary are 1 for g, almost 1 for o, and 0 for the other actions. *)
 Definition near_tie (eta : R) (g o a : nat) : R :=
   if a =? g then 1 else if a =? o then 1 - eta else 0.
 
-(** Their mean. *)
+(** The mean of these values. *)
 Lemma near_tie_mean : forall K p eta g o, (g < K)%nat -> (o < K)%nat -> g <> o ->
   sum K (fun b => p b * near_tie eta g o b) = p g + (1 - eta) * p o.
 Proof.
@@ -66,7 +66,7 @@ Proof.
   - destruct (Nat.eqb_spec b o) as [->|_]; ring.
 Qed.
 
-(** Three of a policy's probabilities. *)
+(** Three probabilities of a policy sum to at most one. *)
 Lemma three_of_softmax : forall K theta a b c, (a < K)%nat -> (b < K)%nat -> (c < K)%nat ->
   a <> b -> a <> c -> b <> c -> softmax K theta a + softmax K theta b + softmax K theta c <= 1.
 Proof.
@@ -79,11 +79,11 @@ Proof.
     try contradiction; lra.
 Qed.
 
-(** What the first two actions are ahead of action [l] together. *)
+(** The total lead of the first two actions over action [l]. *)
 Definition lead (x : Update) (l : nat) (values : list (nat -> R)) : R :=
   parameters x values 0 + parameters x values 1 - 2 * parameters x values l.
 
-(** One step of the adversary adds kappa to it, if o has a positive advantage. *)
+(** One step of the adversary adds kappa to the total lead if o has a positive advantage. *)
 Lemma adversary_step : forall K admitted kappa L x before eta g o, (3 <= K)%nat ->
   conditions K admitted kappa L x -> Forall admitted before ->
   admitted (near_tie eta g o) -> 0 < eta ->
@@ -127,7 +127,8 @@ Qed.
 
 (** ** The way back *)
 
-(** If the last action has the uniform probability, no other is ahead by more than log(K - 1). *)
+(** If the last action has the uniform probability, no other action leads by more than
+    log(K - 1). *)
 Lemma uniform_lead : forall K theta l i, (2 <= K)%nat -> (l < K)%nat -> (i < K)%nat -> i <> l ->
   / INR K <= softmax K theta l -> theta i - theta l <= ln (INR K - 1).
 Proof.
@@ -153,7 +154,7 @@ Proof.
   destruct F as [F|F]; [left; apply ln_increasing; [apply exp_pos|exact F]|rewrite F; lra].
 Qed.
 
-(** Each further step takes at most L off. *)
+(** Each further step reduces the lead by at most L. *)
 Lemma way_back : forall K admitted kappa L x before i after, (i < K)%nat -> (0 < K)%nat ->
   conditions K admitted kappa L x -> Forall admitted before -> Forall admitted after ->
   parameters x before i - parameters x before (K - 1)
@@ -173,7 +174,7 @@ Proof.
     simpl. lra.
 Qed.
 
-(** Whatever comes after values with a given lead. *)
+(** The way back from a given lead is long for all subsequent values. *)
 Lemma way_back_from_lead : forall K admitted kappa L x before D after, (3 <= K)%nat ->
   conditions K admitted kappa L x -> Forall admitted before -> Forall admitted after ->
   (exists i, (i < 2)%nat /\ D <= parameters x before i - parameters x before (K - 1)) ->
@@ -186,7 +187,7 @@ Proof.
     ltac:(lia) ltac:(lia) Hend). lra.
 Qed.
 
-(** One of the first two actions has half of their common lead. *)
+(** One of the first two actions has at least half of the total lead. *)
 Lemma half_of_lead : forall x l values D, D <= lead x l values ->
   exists i, (i < 2)%nat /\ D / 2 <= parameters x values i - parameters x values l.
 Proof.
@@ -256,7 +257,7 @@ Theorem sign_condition_with_gap : forall K gap kappa L x, (3 <= K)%nat -> 0 < ga
         <= INR (length after).
 Proof.
   intros K gap kappa L x HK Hgap HL Hx n. set (l := (K - 1)%nat).
-  (* either all n steps go well, or the rest has lost nearly all its mass before *)
+  (* either all n steps succeed, or the other actions have lost nearly all their mass before *)
   assert (H : exists values, (length values <= n)%nat /\ Forall (led_by K gap) values /\
     (kappa * INR n <= lead x l values \/
      exists o, (o < 2)%nat /\
@@ -306,7 +307,7 @@ Qed.
 
 (** ** SCE *)
 
-(** All actions are in a set, or one is not. *)
+(** Either all actions are in a set or one action is not. *)
 Lemma all_or_one : forall n (A : nat -> bool),
   (forall a, (a < n)%nat -> A a = true) \/ exists a, (a < n)%nat /\ A a = false.
 Proof.
@@ -327,7 +328,7 @@ Proof.
   set (p := softmax K theta). set (v := sum K (fun b => p b * q b)).
   set (D := in_mask K q theta g). set (T := sum_in K D p).
   assert (P : forall b, 0 < p b) by (intros b; apply softmax_pos; lia).
-  (* the action left out is above average, so the average is below the best by the gap *)
+  (* the omitted action is above average, so the average is below the maximum by the gap *)
   assert (Hv : v <= q g - gap).
   { unfold in_mask in Hout. destruct (Rlt_dec _ 0) as [_|Hadv]; [discriminate|].
     destruct (Nat.eqb_spec a g) as [|Hne]; [discriminate|]. specialize (Hled a Ha Hne).

@@ -1,10 +1,10 @@
 (** * The range of the parameters under cross-entropy steps: CE forgets
 
-    [ce_range]: after t steps of CE from the uniform policy no two parameters differ by more than
-    H_{K-1} (log(t+1) + B).  [cross_entropy_range]: for steps on any sets of actions, those of SCE
-    among them, the factor is K - 1.  One induction gives both, on the sums of the parameters of
-    all sets of m actions.  [ce_forgets]: so an action that is greedy from then on soon has the
-    uniform probability again. *)
+    [ce_range]: after t steps of CE from the uniform policy, no two parameters differ by more than
+    H_{K-1} (log(t+1) + B).  [cross_entropy_range]: for steps on any sets of actions, including
+    those of SCE, the factor is K - 1.  Both follow by one induction on the sums of the parameters
+    of all sets of m actions.  [ce_forgets]: therefore, an action that is greedy from then on soon
+    regains the uniform probability. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Monotonicity Masked Forgetting.
@@ -16,10 +16,10 @@ Open Scope R_scope.
 Definition sum_in (K : nat) (A : nat -> bool) (f : nat -> R) : R :=
   sum K (fun a => if A a then f a else 0).
 
-(** The number of its actions. *)
+(** The number of actions in the set [A]. *)
 Definition size (K : nat) (A : nat -> bool) : R := sum_in K A (fun _ => 1).
 
-(** One more action. *)
+(** An additional action adds its term. *)
 Lemma sum_in_add : forall K A c f, (c < K)%nat -> A c = false ->
   sum_in K (fun a => (A a || (a =? c))%bool) f = sum_in K A f + f c.
 Proof.
@@ -29,7 +29,7 @@ Proof.
   - rewrite Bool.orb_false_r. destruct (A a); ring.
 Qed.
 
-(** One action less. *)
+(** Removing an action subtracts its term. *)
 Lemma sum_in_remove : forall K A c f, (c < K)%nat -> A c = true ->
   sum_in K (fun a => (A a && negb (a =? c))%bool) f = sum_in K A f - f c.
 Proof.
@@ -39,7 +39,7 @@ Proof.
   - rewrite Bool.andb_true_r. destruct (A a); ring.
 Qed.
 
-(** The set and the others together. *)
+(** The sums over a set and its complement add up to the sum over all actions. *)
 Lemma sum_in_split : forall K A f,
   sum K f = sum_in K A f + sum_in K (fun a => negb (A a)) f.
 Proof.
@@ -47,7 +47,7 @@ Proof.
   destruct (A a); simpl; ring.
 Qed.
 
-(** A set of K actions has them all. *)
+(** A set of size K contains all actions. *)
 Lemma size_all : forall K A, size K A = INR K -> forall a, (a < K)%nat -> A a = true.
 Proof.
   intros K A HA a Ha. pose proof (sum_in_split K A (fun _ => 1)) as E. fold (size K A) in E.
@@ -58,7 +58,7 @@ Proof.
   simpl in H. rewrite Ea in H. simpl in H. lra.
 Qed.
 
-(** A set of none has none. *)
+(** A set of size zero is empty. *)
 Lemma size_none : forall K A, size K A = 0 -> forall a, (a < K)%nat -> A a = false.
 Proof.
   intros K A HA a Ha. destruct (A a) eqn:Ea; [exfalso|reflexivity].
@@ -68,42 +68,42 @@ Proof.
   simpl in H. rewrite Ea in H. lra.
 Qed.
 
-(** The set of one action. *)
+(** A set that contains only one action. *)
 Lemma sum_in_single : forall K c f, (c < K)%nat -> sum_in K (fun a => a =? c) f = f c.
 Proof.
   intros K c f Hc. rewrite <- (sum_single K c (f c) Hc). apply sum_ext. intros a _.
   destruct (Nat.eqb_spec a c) as [->|_]; reflexivity.
 Qed.
 
-(** The set of all others. *)
+(** The set of all other actions. *)
 Lemma sum_in_others : forall K c f, (c < K)%nat ->
   sum_in K (fun a => negb (a =? c)) f = sum K f - f c.
 Proof.
   intros K c f Hc. rewrite (sum_in_split K (fun a => a =? c) f), sum_in_single by exact Hc. ring.
 Qed.
 
-(** They are K - 1. *)
+(** The set of all other actions has size K - 1. *)
 Lemma size_others : forall K c, (c < K)%nat -> size K (fun a => negb (a =? c)) = INR (K - 1).
 Proof.
   intros K c Hc. unfold size. rewrite sum_in_others, sum_const, minus_INR by (assumption || lia).
   simpl. ring.
 Qed.
 
-(** Larger terms, larger sum. *)
+(** Larger terms have a larger sum. *)
 Lemma sum_in_le : forall K A f g, (forall a, (a < K)%nat -> A a = true -> f a <= g a) ->
   sum_in K A f <= sum_in K A g.
 Proof.
   intros K A f g H. apply sum_le. intros a Ha. destruct (A a) eqn:Ea; [apply H; assumption|lra].
 Qed.
 
-(** Equal terms. *)
+(** The sum of equal terms. *)
 Lemma sum_in_const : forall K A x, sum_in K A (fun _ => x) = size K A * x.
 Proof.
   intros K A x. unfold size, sum_in. rewrite <- sum_scal_r. apply sum_ext. intros a _.
   destruct (A a); ring.
 Qed.
 
-(** A set of m >= 1 actions has one whose value is not below their mean. *)
+(** A set of m >= 1 actions contains an action whose value is not below their mean. *)
 Lemma mean_reached : forall K A f m, 0 < m -> size K A = m ->
   exists a, (a < K)%nat /\ A a = true /\ sum_in K A f / m <= f a.
 Proof.
@@ -138,7 +138,7 @@ Definition cross_entropy_formula (K : nat) (w : R) (D : nat -> bool) (g : nat) (
   (a : nat) : R :=
   if D a then theta a + w * ((if a =? g then 1 else 0) - softmax_in K D theta a) else theta a.
 
-(** SCE is such a step. *)
+(** A step of SCE is a cross-entropy step. *)
 Lemma sce_is_cross_entropy : forall n w q g theta a,
   sce_formula n w q g theta a = cross_entropy_formula n w (in_mask n q theta g) g theta a.
 Proof. reflexivity. Qed.
@@ -152,7 +152,7 @@ Proof.
   - rewrite HD. apply exp_pos.
 Qed.
 
-(** These policies sum to one over D, *)
+(** Softmax over D sums to one over D. *)
 Lemma softmax_in_sum : forall K D theta g, (g < K)%nat -> D g = true ->
   sum_in K D (softmax_in K D theta) = 1.
 Proof.
@@ -163,7 +163,7 @@ Proof.
   - intros a _. destruct (D a); unfold Rdiv; ring.
 Qed.
 
-(** and no action has more than e^(theta_a - theta_b), for any b in D. *)
+(** Softmax over D of action a is at most e^(theta_a - theta_b) for any b in D. *)
 Lemma softmax_in_le : forall K D theta a b, (b < K)%nat -> D b = true ->
   softmax_in K D theta a <= exp (theta a - theta b).
 Proof.
@@ -177,7 +177,7 @@ Proof.
   apply Rinv_le_contravar; [apply exp_pos|assumption].
 Qed.
 
-(** A step on D moves a sum over A by what g gains, if it is in A, and what A loses. *)
+(** A step on D changes a sum over A by the gain of g, if g is in A, minus the losses in A. *)
 Lemma cross_entropy_sum_in : forall K w D g theta A, (g < K)%nat -> D g = true ->
   sum_in K A (cross_entropy_formula K w D g theta) = sum_in K A theta
     + w * ((if A g then 1 else 0) - sum_in K (fun a => (A a && D a)%bool) (softmax_in K D theta)).
@@ -190,7 +190,7 @@ Proof.
   - destruct (A a), (D a); simpl; ring.
 Qed.
 
-(** The sum of all parameters stays. *)
+(** The sum of all parameters does not change. *)
 Lemma cross_entropy_sum : forall K w D g theta, (g < K)%nat -> D g = true ->
   sum K (cross_entropy_formula K w D g theta) = sum K theta.
 Proof.
@@ -201,7 +201,7 @@ Proof.
   rewrite E, (softmax_in_sum K D theta g Hg HD). ring.
 Qed.
 
-(** If g is in A, the step adds w pi_D(D \ A); if not, it adds nothing. *)
+(** The step adds at most w pi_D(D \ A) if g is in A, and at most zero otherwise. *)
 Lemma cross_entropy_gain : forall K w D g theta A, (g < K)%nat -> D g = true -> 0 <= w ->
   sum_in K A (cross_entropy_formula K w D g theta) <= sum_in K A theta
     + (if A g then w * sum_in K (fun a => (negb (A a) && D a)%bool) (softmax_in K D theta) else 0).
@@ -223,7 +223,7 @@ Qed.
 
 (** ** The induction *)
 
-(** The logarithm grows by 1 / (t + 2) or more from t + 1 to t + 2. *)
+(** The logarithm increases by at least 1 / (t + 2) from t + 1 to t + 2. *)
 Lemma ln_step : forall t, ln (INR t + 1) + / (INR t + 2) <= ln (INR (S t) + 1).
 Proof.
   intros t. rewrite S_INR. pose proof (pos_INR t) as Ht.
@@ -241,7 +241,7 @@ Proof.
 Qed.
 
 (** If the bounds c_m L on the sums of m parameters hold for all m, and the sum over a set A with g
-    is y below its bound, then no action of D outside A has more than e^(2y - L). *)
+    is y below its bound, no action of D outside A has a probability above e^(2y - L). *)
 Definition small_outside (K : nat) (c : nat -> R) (D : nat -> bool) (g : nat) (theta : nat -> R) :=
   forall L m A y b, (0 < m < K)%nat ->
     (forall j A', (j <= K)%nat -> size K A' = INR j -> sum_in K A' theta <= c j * L) ->
@@ -249,7 +249,7 @@ Definition small_outside (K : nat) (c : nat -> R) (D : nat -> bool) (g : nat) (t
     (b < K)%nat -> A b = false -> D b = true ->
     softmax_in K D theta b <= exp (2 * y - L).
 
-(** Then the bounds hold at all times with L = log(t+1) + B. *)
+(** Under this condition, the bounds hold at all times with L = log(t+1) + B. *)
 Lemma sums_bounded : forall K (c : nat -> R) rho B W w theta, 0 < W -> 0 <= B ->
   2 * W * exp (2 * W - B) <= rho ->
   c 0%nat = 0 -> c K = 0 ->
@@ -262,7 +262,7 @@ Lemma sums_bounded : forall K (c : nat -> R) rho B W w theta, 0 < W -> 0 <= B ->
     sum_in K A (theta t) <= c m * (ln (INR t + 1) + B).
 Proof.
   intros K c rho B W w theta HW HB Hrho C0 CK Hc H0 Hw Hstep.
-  (* the sum of all parameters stays zero *)
+  (* the sum of all parameters remains zero *)
   assert (Hsum : forall t, sum K (theta t) = 0).
   { induction t as [|t IH].
     - rewrite (sum_ext K _ (fun _ => 0) H0), sum_const. ring.
@@ -303,7 +303,7 @@ Proof.
     destruct (A g) eqn:EA; [|nra].
     set (y := c m * L - sum_in K A (theta t)).
     set (P := sum_in K _ (softmax_in K D (theta t))) in G.
-    (* what D has outside A is at most one, and small if y is *)
+    (* the probability of D outside A is at most one, and small if y is small *)
     assert (P1 : P <= 1).
     { rewrite <- (softmax_in_sum K D (theta t) g Hgt HD). apply sum_le. intros a Ha.
       assert (0 < softmax_in K D (theta t) a).
@@ -345,7 +345,7 @@ Proof.
     lra.
 Qed.
 
-(** From the sums of one and of K - 1 parameters to the range. *)
+(** Bounds on the sums of one and of K - 1 parameters bound the range. *)
 Lemma range_of_sums : forall K theta x y a b, sum K theta = 0 -> (a < K)%nat -> (b < K)%nat ->
   sum_in K (fun i => i =? b) theta <= x -> sum_in K (fun i => negb (i =? a)) theta <= y ->
   theta b - theta a <= x + y.
@@ -359,7 +359,7 @@ Qed.
 (** H_m = 1 + 1/2 + ... + 1/m. *)
 Definition harmonic (m : nat) : R := sum m (fun i => / INR (S i)).
 
-(** From H_m to H_K it grows by (K - m) / K or more. *)
+(** H_K exceeds H_m by at least (K - m) / K. *)
 Lemma harmonic_gap : forall m k, (0 < m + k)%nat ->
   INR k * / INR (m + k) <= harmonic (m + k) - harmonic m.
 Proof.
@@ -376,7 +376,7 @@ Proof.
       pose proof (pos_INR k) as Hk. apply Rmult_le_compat_l with (1 := Hk) in H1. lra.
 Qed.
 
-(** The number that the theorems have as B. *)
+(** The constant B in the theorems. *)
 Lemma constant_fits : forall W x, 0 < W -> 0 < x ->
   2 * W * exp (2 * W - Rmax 0 (2 * W + ln (2 * W * x))) <= / x.
 Proof.
@@ -388,7 +388,7 @@ Proof.
     rewrite exp_Ropp, exp_ln by exact Hp. right. field. lra.
 Qed.
 
-(** A step of CE leaves the sum of the parameters as it is. *)
+(** A step of CE does not change the sum of the parameters. *)
 Lemma ce_sum : forall n w q theta theta', ce n w q theta theta' -> sum n theta' = sum n theta.
 Proof.
   intros n w q theta theta' [g [[Hg _] Hstep]]. rewrite (sum_ext n theta' _ Hstep).
@@ -456,8 +456,8 @@ Qed.
 
 (** ** Steps on any sets of actions *)
 
-(** *** The range of any cross-entropy steps: each on its own set D of actions, towards its own
-    action in D. *)
+(** *** The range of arbitrary cross-entropy steps, each on a different set D of actions and towards
+    a different action in D. *)
 Theorem cross_entropy_range : forall K W weights D g theta, (2 <= K)%nat -> 0 < W ->
   (forall a, (a < K)%nat -> theta 0%nat a = 0) ->
   (forall t, 0 <= weights t <= W) ->
@@ -500,7 +500,7 @@ Qed.
 
 (** ** The way back under CE *)
 
-(** An action whose parameter is largest has the uniform probability or more. *)
+(** An action with the largest parameter has at least the uniform probability. *)
 Lemma largest_parameter : forall K theta l, (l < K)%nat ->
   (forall a, (a < K)%nat -> theta a <= theta l) -> / INR K <= softmax K theta l.
 Proof.
@@ -515,9 +515,9 @@ Proof.
     assumption.
 Qed.
 
-(** *** CE forgets.  If after n steps from the uniform policy the last action is the only greedy one
-    and the weight is W, it has the uniform probability again after at most K R / ((K - 1) W) steps,
-    rounded up, where R is the bound on the range. *)
+(** *** CE forgets.  If the last action is the only greedy action and the weight is W after n steps
+    from the uniform policy, the action regains the uniform probability after at most
+    K R / ((K - 1) W) steps, rounded up, where R is the bound on the range. *)
 Theorem ce_forgets : forall K W weights q theta n m, (2 <= K)%nat -> 0 < W ->
   (forall a, (a < K)%nat -> theta 0%nat a = 0) ->
   (forall t, 0 <= weights t <= W) ->

@@ -1,10 +1,10 @@
-(** * The transfer of squares: monotone, bounded, quick out of corners, and it forgets
+(** * The transfer of squares is monotone, bounded and quick out of corners, and forgets
 
-    The update moves probability to the greedy action from each other action, in proportion to the
+    The update moves probability to the greedy action from every other action in proportion to the
     square of its probability.  [transfer_monotone]: it lowers no value.  [transfer_bounded]: its
-    steps are bounded, and leave corners at a pace that does not depend on the values.
-    [transfer_forgets]: the way back takes a logarithm of the number of updates.
-    [transfer_breaks_sign_condition]: so it is outside the sign condition. *)
+    steps are bounded and leave corners at a pace that does not depend on the values.
+    [transfer_forgets]: the way back is logarithmic in the number of updates.
+    [transfer_breaks_sign_condition]: the update therefore violates the sign condition. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Values Monotonicity StrictIncrease Forgetting.
@@ -32,7 +32,7 @@ Definition transfer : Step := fun n w q theta theta' =>
 
 (** ** One step *)
 
-(** The other actions have some probability. *)
+(** The other actions have a positive probability. *)
 Lemma squares_pos : forall n theta g, (2 <= n)%nat -> (g < n)%nat ->
   0 < squares n (softmax n theta) g.
 Proof.
@@ -71,7 +71,7 @@ Proof.
     apply Rmin_glb_lt; [lra|]. apply Rdiv_lt_0_compat; [nra|exact Hs].
 Qed.
 
-(** The new policy is one: it is positive, *)
+(** The new policy is positive. *)
 Lemma transferred_pos : forall n w theta g a, (2 <= n)%nat -> (g < n)%nat -> (a < n)%nat ->
   0 <= w -> 0 < transferred n w g (softmax n theta) a.
 Proof.
@@ -87,7 +87,7 @@ Proof.
       by (apply Rmult_le_compat_l; lra). lra.
 Qed.
 
-(** sums to one, *)
+(** The new policy sums to one. *)
 Lemma transferred_sum : forall n w g p, (g < n)%nat -> sum n p = 1 ->
   sum n (transferred n w g p) = 1.
 Proof.
@@ -99,7 +99,7 @@ Proof.
   - intros b _. unfold transferred. fold alpha. destruct (Nat.eqb_spec b g) as [->|_]; ring.
 Qed.
 
-(** and is that of the new parameters. *)
+(** The new policy is the softmax policy of the new parameters. *)
 Lemma transfer_softmax : forall n w theta theta' g, (2 <= n)%nat -> (g < n)%nat -> 0 <= w ->
   (forall a, (a < n)%nat -> theta' a = transfer_formula n w g theta a) ->
   forall a, (a < n)%nat -> softmax n theta' a = transferred n w g (softmax n theta) a.
@@ -115,7 +115,7 @@ Proof.
   rewrite (sum_ext n _ _ E), transferred_sum; [field|exact Hg|apply softmax_sum; lia].
 Qed.
 
-(** What the others lose goes to g. *)
+(** The probability that the other actions lose goes to g. *)
 Lemma transfer_advantage : forall n w theta theta' q g, (2 <= n)%nat -> (g < n)%nat -> 0 <= w ->
   (forall a, (a < n)%nat -> theta' a = transfer_formula n w g theta a) ->
   step_advantage n (softmax n theta) (softmax n theta') q
@@ -177,14 +177,14 @@ Qed.
 
 (** ** The size of a step *)
 
-(** The logarithm does not decrease. *)
+(** The logarithm is monotone. *)
 Lemma ln_le : forall x y, 0 < x -> x <= y -> ln x <= ln y.
 Proof. intros x y Hx [L| ->]; [left; apply ln_increasing; assumption|lra]. Qed.
 
-(** The least rise of the greedy parameter while its probability is at most one half. *)
+(** The minimum increase of the greedy parameter while its probability is at most one half. *)
 Definition pace (n : nat) (w : R) : R := ln (1 + (1 - exp (- w)) / (2 * (INR n - 1))).
 
-(** s >= (1 - pi(g))^2 / (n - 1), as a mean square is at least the square of the mean. *)
+(** s >= (1 - pi(g))^2 / (n - 1), because a mean square is at least the square of the mean. *)
 Lemma squares_large : forall n theta g, (2 <= n)%nat -> (g < n)%nat ->
   (1 - softmax n theta g) * (1 - softmax n theta g) <= squares n (softmax n theta) g * (INR n - 1).
 Proof.
@@ -204,8 +204,9 @@ Proof.
   transitivity (c * (INR n - 1) * (1 - p g)); [rewrite Hc|]; ring.
 Qed.
 
-(** *** A step adds between 0 and w to the greedy parameter and takes at most w from the others.  If
-    the greedy action has probability 1/2 or less, the greedy parameter gains the pace on all. *)
+(** *** A step adds between 0 and w to the greedy parameter and subtracts at most w from the others.
+    If the greedy action has probability 1/2 or less, the greedy parameter gains at least the pace
+    on all others. *)
 Theorem transfer_bounded : forall n w g theta theta', (2 <= n)%nat -> (g < n)%nat -> 0 <= w ->
   (forall a, (a < n)%nat -> theta' a = transfer_formula n w g theta a) ->
   0 <= theta' g - theta g <= w /\
@@ -273,7 +274,7 @@ Qed.
 
 (** ** The way back *)
 
-(** One step raises 1 / pi(b) by at most e^w - 1, for every action. *)
+(** One step increases 1 / pi(b) by at most e^w - 1 for every action. *)
 Lemma transfer_inverse : forall n u w g theta theta' b,
   (2 <= n)%nat -> (g < n)%nat -> 0 <= u <= w ->
   (forall a, (a < n)%nat -> theta' a = transfer_formula n u g theta a) -> (b < n)%nat ->
@@ -302,9 +303,9 @@ Proof.
     rewrite Rmult_minus_distr_r, <- exp_plus, Rplus_opp_l, exp_0 in H0. lra.
 Qed.
 
-(** *** The transfer of squares forgets.  If after m steps from the uniform policy the last action
-    is the only greedy one and the weight is w, it has the uniform probability again after at most
-    log(o) / pace steps, rounded up, where o bounds the odds against it. *)
+(** *** The transfer of squares forgets.  If the last action is the only greedy action and the
+    weight is w after m steps from the uniform policy, the action regains the uniform probability
+    after at most log(o) / pace steps, rounded up, where o bounds the odds against it. *)
 Theorem transfer_forgets : forall n w weights q theta m k, (2 <= n)%nat -> 0 < w ->
   (forall a, (a < n)%nat -> theta 0%nat a = 0) ->
   (forall t, 0 <= weights t <= w) ->
@@ -351,7 +352,7 @@ Proof.
       assert (Hhalf : softmax n (theta (m + j)%nat) l <= 1 / 2).
       { assert (/ INR n <= / 2) by (apply Rinv_le_contravar; lra). lra. }
       destruct (transfer_bounded n w l _ _ Hn Hl ltac:(lra) Hstep) as [_ [Hdown Hrise]].
-      (* the probability is multiplied by e^pace or more *)
+      (* the probability is multiplied by at least e^pace *)
       set (p := softmax n (theta (m + j)%nat) l) in *.
       set (p' := softmax n (theta (m + S j)%nat) l).
       assert (Pp : 0 < p) by (apply softmax_pos; lia).
@@ -392,8 +393,8 @@ Qed.
 
 (** ** The sign condition *)
 
-(** *** The sign condition fails: at the probabilities 1/8, 5/8, 1/4 and the values 1, 0.9, 0 the
-    second action is above average, and is lowered more than the third, which is below. *)
+(** *** The sign condition fails: for the probabilities 1/8, 5/8, 1/4 and the values 1, 0.9, 0, the
+    second action is above average, but is lowered more than the third, which is below average. *)
 Theorem transfer_breaks_sign_condition : forall w, 0 < w ->
   exists theta q, forall theta', transfer 3%nat w q theta theta' ->
     ~ exists k, forall a, (a < 3)%nat ->

@@ -731,9 +731,8 @@ def backward_steps_outweigh_forward_ones(
     for (name, density), start, eta, n in product(
         links.items(), (0.0, 1.0), (0.1, 1.0), (1, 2, 5, 20)
     ):
-        at, x = {"density": name, "start": start, "eta": eta, "n": n}, start
-        weights: list[float] = []
-        gradients: list[float] = []
+        at = {"density": name, "start": start, "eta": eta, "n": n}
+        x, weights, gradients = start, list[float](), list[float]()
         while len(weights) < n or x > start:
             weights.append(eta / math.sqrt(len(weights) + 1))
             gradients.append(float(density(arb(x))))
