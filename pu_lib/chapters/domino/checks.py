@@ -169,7 +169,7 @@ def direct_is_linear(compare: Recorder, update: str = "di") -> None:
         compare.at_most("steps", times[0], di_bound_printed(h, weight), as_printed=True, at=at)
 
 
-@check("thm:domino/ii/linear", wrong={"PG-SM in place of DI": {"update": "pg-sm"}})
+@check("sec:domino/linear", wrong={"PG-SM in place of DI": {"update": "pg-sm"}})
 def direct_takes_boundedly_many_steps_a_state(compare: Recorder, update: str = "di") -> None:
     """A further state of the domino setting costs at most floor(1/eta) + 1 steps of DI."""
     for eta, h in product(("0.1", "0.3", "1", "5"), (2, 5, 9)):

@@ -741,13 +741,12 @@ def backward_steps_outweigh_forward_ones(
         back = float(steps[n : len(steps) + extra].sum())
         forward = float(steps[:n].sum()) - 1e-12
         compare.at_least("sum of the steps back", back, forward, limit="that of those out", at=at)
-        out, ways = np.array(gradients[: n + 1]), np.array(gradients[n:])
-        compare.equal("first gradient of the way back", ways[0], out[-1], limit="the last", at=at)
-        for quantity, over in {"above": out[0] - ways, "below": ways - out[-1]}.items():
-            least = float(over.min())
+        first, last, backward = gradients[0], gradients[n], np.array(gradients[n:])
+        for quantity, room in {"above": first - backward, "below": backward - last}.items():
+            least = float(room.min())
             compare.at_least(f"room {quantity}", least, -1e-12, limit="rounding", at=at)
-        turns = float(np.diff(ways).min(initial=0.0))
-        compare.at_least("rise of the gradient on the way back", turns, 0, limit="0", at=at)
+        rise = float(np.diff(backward).min(initial=0.0))
+        compare.at_least("rise of the gradient on the way back", rise, 0, limit="0", at=at)
     compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
 
 
