@@ -123,7 +123,7 @@ def on_floats(update: Update, state: State) -> list[float]:
 
 
 def exact_policy(update: Update, theta: list[Fraction], pi: np.ndarray) -> list[Fraction]:
-    """Return the policy in rationals: exact, or the float policy if it needs an exponential."""
+    """Return the policy as fractions; if it needs an exponential, convert the float policy."""
     if update.parametrization == "direct":
         return list(theta)
     if update.parametrization == "escort":

@@ -403,7 +403,7 @@ def _check_paper(visit: Visit) -> None:
 
 
 def _check_sheets(visit: Visit) -> None:
-    """Report if the number of sheets shows that the details in the ledger are not collapsed."""
+    """Report a fault if the number of sheets shows that the ledger is not collapsed."""
     sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
     if not 20 <= sheets <= 45:
         visit.fault(f"printed on {sheets} sheets")
@@ -417,7 +417,7 @@ ALONE = """(table) => {
 
 
 def _check_sheet_of_recommendations(visit: Visit) -> None:
-    """Report if the guide's table does not fit one A4 or Letter sheet or may be split."""
+    """Report a fault if the guide's table does not fit on an A4 or Letter sheet or may be split."""
     table = visit.page.locator("table.advice")
     if table.evaluate("(table) => getComputedStyle(table).breakInside") != "avoid":
         visit.fault("the recommendations may be split")

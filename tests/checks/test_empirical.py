@@ -326,7 +326,7 @@ def test_censored_runs_on_long_chains_are_counted():
 
 
 def test_variance_of_pg_es_is_that_of_plain_floats():
-    """PG-ES varies more than PG-SM in plain floats; the runs with exponents do not decide this."""
+    """PG-ES varies more than PG-SM in plain floats; the runs with exponents are inconclusive."""
     assert run_with(checks.length_es_variance).status is Status.REPRODUCED
     scaled = run_with(checks.length_es_variance, in_floats=False)
     assert scaled.status is Status.PARTLY

@@ -15,7 +15,7 @@ from pu_lib.updates import UPDATES, make_update
 
 
 def compared(check: Callable[..., None], **arguments: object) -> dict[str, Tally]:
-    """Return the tallies of a check by quantity, without those as printed."""
+    """Return the tallies of a check by quantity, excluding those marked as printed."""
     recorder = Recorder()
     check(recorder, **arguments)
     return {t.quantity: t for t in recorder.tallies.values() if not t.as_printed}

@@ -364,7 +364,7 @@ def test_small_weights_or_many_steps_nearly_reach_each_bound():
 def test_largest_sequence_matches_hand_solution():
     worst = un.largest_sequence(2, 1.0, lambda k: 1.0)
     assert worst == pytest.approx([0, 1, 1 + math.exp(-1)])
-    # The step from zero is larger than the step from the current maximum.
+    # The step from zero reaches 5. The step from the current maximum reaches further.
     assert un.largest_sequence(2, 5.0, lambda k: 1.0)[2] == pytest.approx(5 + 5 * math.exp(-5))
 
 

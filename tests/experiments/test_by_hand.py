@@ -70,7 +70,7 @@ def test_median_limits_of_one_run_are_infinite():
 
 
 def early_stopping(times, runs):
-    """Return the state of an adaptive sweep with equally many runs at the given step sizes."""
+    """Return the state of an adaptive sweep with as many runs at each given step size."""
     stopping = EarlyStopping(pd.DataFrame(columns=COLUMNS.names))
     for step_size, steps in times.items():
         chunk = Chunk(replace(CELL, step_size=step_size), 0, runs)

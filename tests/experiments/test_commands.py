@@ -251,7 +251,7 @@ def test_race_suggests_a_remedy_if_no_update_reaches_the_target():
 
 
 def test_columns_of_a_printed_race_are_aligned():
-    """A censored interval is the longest cell, and an update that never passes has no cells."""
+    """Columns stay aligned with a censored interval and an update that misses the target."""
     times = [6313, 6130, 20_000, 6200, 6400, 6500]
     some = RaceEntry("di", {10.0: summarise(times, [x == 20_000 for x in times], 20_000)})
     fast = RaceEntry("pg-es factor=drop", {0.1: summarise([4, 5, 7], [False] * 3, 20_000)})

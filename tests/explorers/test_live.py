@@ -322,7 +322,7 @@ def test_sampled_runs_agree_with_the_library(live: Call, name: str, noise: float
 
 
 def mulberry(seed: int) -> Iterator[float]:
-    """Yield the numbers of the generator mulberry32 from its published definition."""
+    """Yield the outputs of the generator mulberry32, written from its published definition."""
     word = 0xFFFFFFFF
     while True:
         seed = (seed + 0x6D2B79F5) & word

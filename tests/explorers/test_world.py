@@ -187,7 +187,7 @@ LINEAR = ("pg-sm", "pg-es", "di", "npg")
 
 
 def in_unit(settings: Settings, unit: float) -> Settings:
-    """Return the settings in a different unit of reward; the step size of `LINEAR` is rescaled."""
+    """Return the settings in a different reward unit, with step sizes of `LINEAR` rescaled."""
     world, run = settings["world"], settings["run"]
     grid = world["kind"] == "grid"
     pays = [x * unit for x in world["pays"]] if grid else scaled(world["pays"], unit)
@@ -206,7 +206,7 @@ def scaled(rows: list[list[float]], unit: float) -> list[list[float]]:
 @pytest.mark.parametrize("unit", [2.0**-200, 1e-11, 2.0**-35, 2.0**35, 2.0**200])
 def test_unit_of_reward_changes_no_count(live: Call, unit: float) -> None:
     settings = all_settings(live)
-    if unit == 1e-11:  # the scaling rounds and may break the ties of grids
+    if unit == 1e-11:  # scaling introduces rounding errors, which may break ties in grids
         settings = settings[:50:2]
     cases = [
         one | {"run": one["run"] | {"updates": updates}}
@@ -428,7 +428,7 @@ STORIES = {
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_clocks_and_answers_of_presets_agree_with_the_library(live: Call, name: str) -> None:
-    """The page's clocks equal the steps from the last change to 95 % in the page's code."""
+    """The clocks count the steps from the last change to 95 % as the generated code does."""
     [settings] = live([["readWorld", PRESETS[name]]])
     [lanes] = live([["worldPaths", settings]])
     [code] = live([["pythonOf", settings]])
