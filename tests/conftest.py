@@ -11,6 +11,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -220,7 +221,7 @@ def build() -> str:
     program = Path(sys.executable).parent / "jupyter-book"
     command = [str(program), "build", str(ROOT), "-W", "-n", "--keep-going"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    warnings = [line for line in done.stderr.splitlines() if "WARNING" in line or "rror" in line]
+    warnings = [line for line in done.stderr.splitlines() if re.search("warning|error", line, re.I)]
     return "\n".join(warnings[-20:]) or done.stderr if done.returncode else ""
 
 

@@ -207,6 +207,7 @@ EXEMPT = {
     "pu_lib/drawing/style.py": 2,  # the definition of `savefig`
     "tools/colab.py": 1,  # a new folder
     "tools/translate.py": 1,  # a generated file of the library
+    "tools/note.py": 3,  # the sources of the article in the build folder
     "tools/mutants.py": 3,  # copies of the repository; outcomes are appended
     "tools/pdf.py": 1,  # a page of the book build
     "tools/proofs.py": 2,  # sources and a query for Rocq in the build folder

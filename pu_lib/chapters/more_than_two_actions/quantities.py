@@ -455,10 +455,10 @@ def pair_values(theta: Floats, m: int) -> Floats:
 
 
 def cascade(n_actions: int, rounds: int, weight: float = 1.0) -> Floats:
-    """Return CE's parameters after |A| - 1 phases of equal length, in which its range is largest.
+    """Return CE's parameters after phases of equal length in which its range becomes largest.
 
-    In the first phase the greedy action is the lowest of the first |A| - 1 actions, in the next one
-    the lowest of the first |A| - 2, and so on; in the last one it is the first action.
+    In the first phase the greedy action is the lowest of all actions but the last, in the next one
+    the lowest of all but the last two, and so on; in the last one it is the first action.
     """
     theta = [0.0] * n_actions
     for m in range(n_actions - 1, 0, -1):

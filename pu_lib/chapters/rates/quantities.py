@@ -132,7 +132,7 @@ def mass_bound(n_actions: int, weight_sum: Any) -> Any:
 
 @formula
 def comparison_floor(n_actions: int, kappa: Any, weight_sum: Any) -> Any:
-    """Return the solution f of the proof of Theorem 2, a lower bound on |A|/(|A| - 1) X_t."""
+    """Return the solution f of the proof of Theorem 2, at most n X_t / (n - 1) for n actions."""
     return log(n_actions / (2 * kappa * (n_actions - 1)) * weight_sum + 1)
 
 
