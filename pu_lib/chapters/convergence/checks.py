@@ -436,10 +436,9 @@ def others_need_no_unique_optimum(
 @check(
     "sec:conv/cited-proofs",
     wrong={"with the visits of the policy as weights": {"weighting": "occupancy"}},
+    kept=Status.OPEN,
 )
-def cited_theorems_are_not_contradicted(
-    compare: Recorder, weighting: str = "uniform"
-) -> Status | None:
+def cited_theorems_are_not_contradicted(compare: Recorder, weighting: str = "uniform") -> None:
     """Runs of PG-SM, PG-ES and DI lose 19 twentieths of their gap in 300 steps.
 
     This check can refute that such theorems are true, and does not read them.
@@ -451,8 +450,6 @@ def cited_theorems_are_not_contradicted(
             gap = (structure(mdp).v - path.v).max(axis=1)
             left, at = float(gap[-1] / gap[0]), {"problem": name, "update": update}
             compare.at_most("share of the gap left", left, 0.05, limit="1/20", at=at)
-    failed = any(tally.failures for tally in compare.tallies.values())
-    return None if failed else Status.OPEN
 
 
 @check(

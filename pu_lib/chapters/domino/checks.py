@@ -406,10 +406,14 @@ def chain_flips_several_states_at_once(
     compare.report(states=h, together=min(together))
 
 
-@check("sec:domino/burden", wrong={"PG-SM and CE exchanged": {"slow": ("ce",), "fast": "pg-sm"}})
+@check(
+    "sec:domino/burden",
+    wrong={"PG-SM and CE exchanged": {"slow": ("ce",), "fast": "pg-sm"}},
+    kept=Status.OPEN,
+)
 def misleading_values_delay_policy_gradients(
     compare: Recorder, slow: Sequence[str] = ("pg-sm", "pg-es"), fast: str = "ce"
-) -> Status | None:
+) -> None:
     """The optimal values in place of the policy's save policy gradients more steps than CE.
 
     The saving is a factor of 1.5 more than that of CE, on chains and with exact values. This check
@@ -434,5 +438,3 @@ def misleading_values_delay_policy_gradients(
         for name, fixed in (("moving", False), ("fixed", True)):
             compare.report(**{f"{name} {as_update(update).label}": steps[update, fixed]})
     compare.report(states=h + 1)
-    failed = any(tally.failures for tally in compare.tallies.values())
-    return None if failed else Status.OPEN
