@@ -350,12 +350,12 @@ def _paper_order(number: str) -> tuple[int, int]:
 
 def proof_list() -> Html:
     """Return an HTML list of the theorems with their claims, statements in Rocq and axioms."""
-    return Html("".join(_proof_entry(proof) for proof in proofs()))
+    by_id = {claim.id: claim for claim in ledger()}
+    entries = (_proof_entry(proof, [by_id[name] for name in proof.claims]) for proof in proofs())
+    return Html("".join(entries))
 
 
-def _proof_entry(proof: Proof) -> str:
-    statements = {claim.id: claim for claim in ledger()}
-    claims = [statements[claim] for claim in proof.claims]
+def _proof_entry(proof: Proof, claims: Sequence[Claim]) -> str:
     says = "".join(
         f'<p><a href="{claim.chapter}.html">{html.escape(claim.number)}</a>'
         f"{'' if claim.scope is Scope.BOOK else ', as printed'}: {to_html(claim.statement)}</p>"
