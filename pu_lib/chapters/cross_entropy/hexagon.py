@@ -33,7 +33,7 @@ from pu_lib.chapters.cross_entropy.quantities import (
     top_action,
 )
 from pu_lib.exact import ball, solve
-from pu_lib.updates import softmax
+from pu_lib.parametrizations import softmax_of_list
 
 Number = Any
 """A float, a Fraction or an Arb ball."""
@@ -170,11 +170,6 @@ def _rounds(rounds: int, unit: Number) -> tuple[Iterable[tuple[Move, Number]], l
     return zip(ROUND * rounds, repeat(unit)), levels
 
 
-def softmax_floats(x: Sequence[float]) -> list[float]:
-    """Return the softmax of a list of floats."""
-    return list(softmax(np.array(x)).tolist())
-
-
 def hardened_steps(discount: Fraction, rounds: int) -> list[Step]:
     """Return the exact updates of the hardened system, whose policy takes the top action.
 
@@ -252,7 +247,7 @@ def hexagon_swings(discount: float, rounds: int, unit: float = 20.0) -> Swings:
 
     Raises a `ValueError` if an action of the schedule is not greedy.
     """
-    steps = list(follow_hexagon(discount, *_rounds(rounds, unit), softmax_floats))
+    steps = list(follow_hexagon(discount, *_rounds(rounds, unit), softmax_of_list))
     if len(steps) < len(ROUND) * rounds:
         move = ROUND[len(steps) % len(ROUND)]
         raise ValueError(f"discount: action {move.action} is not greedy at state {move.state}.")

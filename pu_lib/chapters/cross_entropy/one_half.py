@@ -27,9 +27,9 @@ from pu_lib.chapters.cross_entropy.hexagon import (
     Number,
     Step,
     follow_hexagon,
-    softmax_floats,
 )
 from pu_lib.exact import ball
+from pu_lib.parametrizations import softmax_of_list
 
 FACTOR = 6
 """The unit of round n divided by log n."""
@@ -90,7 +90,7 @@ def attack(discount: float, units: Sequence[float]) -> Attack:
     """
     levels = _first_levels(units[0])
     steps = list(
-        follow_hexagon(discount, _schedule(units), levels, softmax_floats, most=5 * max(units))
+        follow_hexagon(discount, _schedule(units), levels, softmax_of_list, most=5 * max(units))
     )
     failures = (i for i, step in enumerate(steps) if not step.lead > 0)
     return Attack(

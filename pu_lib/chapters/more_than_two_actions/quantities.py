@@ -47,6 +47,7 @@ from flint import arb, fmpq
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 
+from pu_lib import kernels
 from pu_lib.arrays import Floats
 from pu_lib.chapters.updates.exact_steps import direction
 from pu_lib.claims.formulas import ceil, exp, formula, log
@@ -54,7 +55,13 @@ from pu_lib.deterministic import DeterministicMDP, run_process
 from pu_lib.exact import precision
 from pu_lib.interface import Update
 from pu_lib.mdp import FiniteMDP
-from pu_lib.parametrizations import below_average, softmax, unchecked_greedy_mask, unchecked_softmax
+from pu_lib.parametrizations import (
+    below_average,
+    softmax,
+    softmax_of_list,
+    unchecked_greedy_mask,
+    unchecked_softmax,
+)
 from pu_lib.trajectories import follow
 from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import CrossEntropy, MaskedCrossEntropy, as_update
@@ -231,15 +238,24 @@ def stages(n_actions: int, w: float) -> int:
     return min(n_actions - 2, 2) if w <= 2 else n_actions - 2
 
 
+def _rise(n_actions: int, w: float) -> float:
+    """Return C of the bound C e^-h on the rise of a sum of largest parameters in one step."""
+    return w * max(n_actions - 1, math.exp(w))
+
+
+def _ce_rise(n_actions: int, w: float) -> float:
+    """Return C for CE, where h is the distance to the largest parameter."""
+    return w * (n_actions - 1) * (1 + math.exp(w))
+
+
 def range_constant(n_actions: int, w: float) -> float:
     r"""Return :math:`B = \max\{0, 2w + \log(4C/(|A|-1))\}` of the bound on the range."""
-    largest = w * max(n_actions - 1, math.exp(w))
-    return max(0.0, 2 * w + math.log(4 * largest / (n_actions - 1)))
+    return max(0.0, 2 * w + math.log(4 * _rise(n_actions, w) / (n_actions - 1)))
 
 
 def ce_constant(n_actions: int, w: float) -> float:
     r"""Return :math:`\max\{0, 2w + \log(4w(|A|-1)(1+e^w))\}`, the constant of CE's range."""
-    return max(0.0, 2 * w + math.log(4 * w * (n_actions - 1) * (1 + math.exp(w))))
+    return max(0.0, 2 * w + math.log(4 * _ce_rise(n_actions, w)))
 
 
 def floor_constant(n_actions: int, w: float) -> float:
@@ -255,14 +271,12 @@ def pair_constant(n_actions: int, w: float) -> float:
 
 def step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
     """Return the bound min(w, C e^-h) on the rise of a sum of largest parameters in one step."""
-    largest = w * max(n_actions - 1, math.exp(w))
-    return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
+    return np.minimum(w, _rise(n_actions, w) * np.exp(-np.asarray(gap, dtype=np.float64)))
 
 
 def ce_step_bound(n_actions: int, w: float, gap: ArrayLike) -> Floats:
     """Return the bound for CE, where the gap is that to the largest parameter."""
-    largest = w * (n_actions - 1) * (1 + math.exp(w))
-    return np.minimum(w, largest * np.exp(-np.asarray(gap, dtype=np.float64)))
+    return np.minimum(w, _ce_rise(n_actions, w) * np.exp(-np.asarray(gap, dtype=np.float64)))
 
 
 # Counts
@@ -463,11 +477,8 @@ def cascade(n_actions: int, rounds: int, weight: float = 1.0) -> Floats:
     theta = [0.0] * n_actions
     for m in range(n_actions - 1, 0, -1):
         for _ in range(rounds):
-            greedy, top = theta.index(min(theta[:m])), max(theta)
-            mass = [math.exp(x - top) for x in theta]
-            share = weight / sum(mass)
-            theta = [x - share * y for x, y in zip(theta, mass, strict=True)]
-            theta[greedy] += weight
+            greedy = theta.index(min(theta[:m]))
+            kernels.ce(theta, softmax_of_list(theta), None, greedy, weight, n_actions)
     return np.array(theta)
 
 

@@ -53,6 +53,7 @@ from pu_lib.chapters.convergence.quantities import log_times as log_times
 from pu_lib.claims.formulas import formula, log
 from pu_lib.domains import bandit, chain, cliff, random_mdp
 from pu_lib.mdp import FiniteMDP
+from pu_lib.parametrizations import softmax_of_list
 from pu_lib.trajectories import Trajectory, follow, run
 from pu_lib.two_action_dynamics import OutOfReach
 from pu_lib.updates import Update, as_update
@@ -270,10 +271,7 @@ def taking_turns(update: str | Update, n_steps: int) -> tuple[NDArray[np.int64],
             times.append(t)
             masses.append(pi[2])
         chosen.kernel(theta, pi, values, 0 if rising else 1, 1.0, 3)
-        top = max(theta)
-        powers = [math.exp(x - top) for x in theta]
-        total = sum(powers)
-        pi = [power / total for power in powers]
+        pi = softmax_of_list(theta)
     return np.array(times), np.array(masses)
 
 

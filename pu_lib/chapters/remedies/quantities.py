@@ -32,6 +32,7 @@ from scipy.special import expit
 from pu_lib.arrays import Floats
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.chapters.what_came_after.later import mirror_ascent_growth
+from pu_lib.parametrizations import softmax_of_list
 from pu_lib.updates import UPDATES
 
 __all__ = [
@@ -143,13 +144,6 @@ class Remedy:
         return Learner(self, policy, q)
 
 
-def _softmax(theta: Sequence[float]) -> list[float]:
-    top = max(theta)
-    powers = [math.exp(x - top) for x in theta]
-    total = sum(powers)
-    return [x / total for x in powers]
-
-
 def _gradient(
     remedy: Remedy, theta: list[float], pi: list[float], old: list[float], adv: list[float]
 ) -> list[float]:
@@ -201,7 +195,7 @@ class Learner:
         """Return the probabilities of the actions."""
         if self.remedy.update in ("di", "pg-es"):
             return [float(p) for p in UPDATES[self.remedy.update].policy(np.array(self.theta))]
-        return _softmax(self.theta)
+        return softmax_of_list(self.theta)
 
     def step(self, values: Sequence[float]) -> None:
         """Update the learned values towards `values`, and then the parameters."""
@@ -223,7 +217,7 @@ class Learner:
         if remedy.update not in ("pg-sm", "spma"):
             self.theta = UPDATES[remedy.update].step(np.array(theta), np.array(q), w).tolist()
             return
-        old = _softmax(theta)
+        old = softmax_of_list(theta)
         if remedy.update == "spma":
             self.theta = (theta + np.log1p(mirror_ascent_growth(old, q, w))).tolist()
             return
@@ -232,7 +226,7 @@ class Learner:
             spread = math.sqrt(sum(p * c * c for p, c in zip(old, adv, strict=True)))
             adv = [c / spread if spread else 0.0 for c in adv]
         for epoch in range(remedy.epochs):
-            pi = _softmax(self.theta) if epoch else old
+            pi = softmax_of_list(self.theta) if epoch else old
             slope = _gradient(remedy, self.theta, pi, old, adv)
             if remedy.adam:
                 slope = self._adam(slope)

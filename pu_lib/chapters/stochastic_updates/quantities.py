@@ -80,9 +80,11 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from pu_lib import kernels
 from pu_lib.chapters.gravity_well.quantities import parameters
 from pu_lib.claims.formulas import exp, formula, log
 from pu_lib.exact import Number, exact
+from pu_lib.parametrizations import softmax_of_list
 from pu_lib.trajectories import follow
 from pu_lib.updates import Update
 
@@ -519,10 +521,8 @@ def train(
     """Return the parameters after expected steps, each with its only correct answer."""
     row = list(theta)
     for answer in answers:
-        pi = _policy(row)
-        size = weight * factor_of(pi[answer])
-        row = [x - size * y for x, y in zip(row, pi, strict=True)]
-        row[answer] += size
+        pi = softmax_of_list(row)
+        kernels.ce(row, pi, None, answer, weight * factor_of(pi[answer]), len(row))
     return row
 
 
@@ -538,18 +538,10 @@ def updates_back(
     """
     row = list(theta)
     for n in range(MOST_STEPS):
-        if _policy(row)[answer] >= 0.5 - TIE:
+        if softmax_of_list(row)[answer] >= 0.5 - TIE:
             return n
         row = train(row, [answer], factor_of, weight)
     raise ValueError(f"answer {answer} does not reach probability 1/2 in {MOST_STEPS} steps.")
-
-
-def _policy(row: Sequence[float]) -> list[float]:
-    """Return the softmax of a few parameters, faster than an array."""
-    most = max(row)
-    exponentials = [math.exp(x - most) for x in row]
-    total = sum(exponentials)
-    return [x / total for x in exponentials]
 
 
 def period_counts(size: int, period: int, n_counts: int, weight: float = 1.0) -> list[int]:
