@@ -21,8 +21,8 @@ Each function below makes one change:
 - `number_by_chapter`: number exercises by chapter, as the text refers to them.
 - `publish`: derive launch buttons, canonical and preview addresses from the repository's public
   address in ``_config.yml``; omit them if it is empty.
-- `install_in_downloads`: install the library in downloaded chapters if the repository has a public
-  address.
+- `write_downloads`: offer plain copies of the notebooks for download, with outputs and, if the
+  repository has a public address, a cell that installs the library.
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
 - `explain_terms`: show the first sentence of a glossary definition on links to its term.
 - `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
@@ -35,6 +35,7 @@ Each function below makes one change:
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import shutil
@@ -268,18 +269,21 @@ def publish(app: Sphinx, config: Config) -> None:
         config.html_baseurl = f"https://{owner}.github.io/{name}/"
 
 
-def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Add a first cell that installs the library to each downloadable notebook.
+def write_downloads(app: Sphinx, exception: Exception | None) -> None:
+    """Write plain copies of the notebooks, with outputs, where the download buttons find them."""
+    if exception is not None or app.builder.name != "html":
+        return
+    sys.path.append(str(ROOT / "tools"))
+    from plain import Book, install_cell, plain_notebook
 
-    If the repository has no public address, there is no source to install from.
-    """
     repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
-    if exception is None and repository:
-        sys.path.append(str(ROOT / "tools"))
-        from colab import with_install_cell
-
-        for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
-            path.write_text(with_install_cell(path.read_text("utf-8"), repository), "utf-8")
+    book = Book(Path(app.srcdir))
+    for path in sorted(book.folder.glob("*.ipynb")):
+        copy = plain_notebook(path, book, outputs=True)
+        if repository:
+            copy["cells"].insert(0, install_cell(repository))
+        target = Path(app.outdir) / "_sources" / "book" / path.name
+        target.write_text(json.dumps(copy, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def preview(
@@ -476,7 +480,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", mend_scripts)
-    app.connect("build-finished", install_in_downloads)
+    app.connect("build-finished", write_downloads)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.connect("build-finished", skip_final_collection, priority=950)

@@ -80,7 +80,8 @@ TRY = """from pu_lib.claims import confirm
 confirm("prop:non-monotonicity")"""
 
 CLOSE = """Most chapters end with exercises, and with *Change it*, cells that are made to be edited.
-What you change stays yours: `git diff` shows it, `git restore book` brings the chapters back."""
+`make lab` writes the chapters to `_build/lab` in plain Markdown and keeps those that you have
+edited; delete one to get a new copy."""
 
 
 def start(root: Path = ROOT) -> str:

@@ -11,7 +11,6 @@ from collections import Counter
 from pathlib import Path
 
 import browser
-import colab
 import licences
 import mutants
 import nbformat
@@ -155,20 +154,6 @@ def test_browser_is_read_from_the_environment(
     monkeypatch.setenv("CHROMIUM", "/nonexistent")
     with pytest.raises(SystemExit, match="CHROMIUM names /nonexistent"):
         browser.chromium()
-
-
-def test_notebooks_for_colab_install_the_library_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = "https://github.com/someone/the-book"
-    monkeypatch.setattr(sys, "argv", ["colab.py", address, str(tmp_path)])
-    colab.main()
-    written = sorted((tmp_path / "book").glob("*.ipynb"))
-    assert len(written) == len(list((ROOT / "book").glob("*.ipynb")))
-    for path in written:
-        notebook = nbformat.read(path, 4)
-        nbformat.validate(notebook)
-        assert address in notebook.cells[0].source
 
 
 def test_port_in_use_exits_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
