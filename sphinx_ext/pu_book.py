@@ -14,13 +14,13 @@ Each function below makes one change:
   host to every page, and Sphinx's MathJax, because `pu_formulas` typesets the formulas.
 - `share_html_handlers`, `add_all_widgets`: support one page with all chapters, for the PDF.
 - `write_in_parallel`: write pages on all processors.
-- `tidy_statements`: add index entries for theorem boxes (the search finds "Theorem 5"), and remove
-  the second "Theorem" from their titles.
+- `tidy_statements`: add index entries for theorem boxes (the search finds "Theorem 5"), remove the
+  second "Theorem" from titles without a number, and add a permanent link to each title.
 - `keep_index_entries`: keep the search entries of pages that are not rewritten.
 - `list_titles`: list statements in their index by chapter and title, not by label.
 - `number_by_chapter`: number exercises by chapter, as the text refers to them.
 - `publish`: derive launch buttons, canonical and preview addresses from the repository's public
-  address in ``_config.yml``; omit them if it is empty.
+  address in ``_config.yml``, or omit them if it is empty; take the author from ``CITATION.cff``.
 - `write_downloads`: offer plain copies of the notebooks for download, with outputs and, if the
   repository has a public address, a cell that installs the library.
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+import yaml
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from pu_notebooks import ROOT, digest
@@ -59,6 +60,7 @@ from sphinx_proof.domain import ProofIndex
 from sphinx_proof.nodes import NODE_TYPES, unenumerable_node
 
 MODULES = ROOT / "node_modules"
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 
 ASSETS = {
     "mathjax/es5/output/chtml/fonts/woff-v2": "mathjax/output/chtml/fonts/woff-v2",
@@ -185,9 +187,11 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         )
         # the index domain has already collected the entries of this page, so add the new ones
         app.env.get_domain("index").entries.setdefault(docname, []).extend(entries)
-        if name.split()[0].lower() in KINDS:
+        if name.split()[0].lower() in KINDS and isinstance(node, unenumerable_node):
             _unwrap(title)
             node["classes"].append("named")
+        link = f'<a class="headerlink" href="#{node["ids"][0]}" title="Link to this box">#</a>'
+        title += nodes.raw("", link, format="html")
 
 
 def _titles(env: BuildEnvironment) -> dict[str, str]:
@@ -249,12 +253,14 @@ def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Restart the numbering of exercises in each chapter, which Sphinx does not do."""
     for kinds in env.toc_fignumbers.values():
         for count, label in enumerate(kinds.get("exercise", {}), start=1):
-            kinds["exercise"][label] = (count,)
+            *chapter, _ = kinds["exercise"][label]
+            kinds["exercise"][label] = (*chapter, count)
     return []
 
 
 def publish(app: Sphinx, config: Config) -> None:
-    """Derive all public addresses from that of the repository, or remove them if it is empty."""
+    """Derive the author from ``CITATION.cff`` and public addresses from that of the repository."""
+    config.author = " and ".join(author["name"] for author in CITATION["authors"])
     options = config.html_theme_options
     repository = (options.get("repository_url") or "").rstrip("/")
     if not repository:
@@ -302,7 +308,14 @@ def preview(
     }
     if base:
         tags["og:url"] = f"{base}{pagename}.html"
+    cited = {
+        "citation_title": CITATION["title"],
+        "citation_author": app.config.author,
+        "citation_publication_date": app.config.copyright,
+        "citation_version": CITATION["version"],
+    }
     lines = [f'<meta property="{key}" content="{value}">' for key, value in tags.items()]
+    lines += [f'<meta name="{key}" content="{value}">' for key, value in cited.items()]
     lines.append('<meta name="twitter:card" content="summary_large_image">')
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
     for group in context.get("header_buttons", []):

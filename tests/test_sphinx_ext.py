@@ -2,6 +2,7 @@
 
 import html
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -257,9 +258,11 @@ def test_exercises_are_numbered_by_chapter() -> None:
     numbers = {
         "a": {"exercise": {"ex-a1": (1,), "ex-a2": (2,)}, "figure": {"fig-a": (1,)}},
         "b": {"exercise": {"ex-b1": (3,), "ex-b2": (4,)}, "figure": {"fig-b": (2,)}},
+        "numbered": {"exercise": {"ex-c1": (7, 1), "ex-c2": (7, 2)}},
     }
     assert number_by_chapter(SimpleNamespace(), SimpleNamespace(toc_fignumbers=numbers)) == []
     assert numbers["b"]["exercise"] == {"ex-b1": (1,), "ex-b2": (2,)}
+    assert numbers["numbered"]["exercise"] == {"ex-c1": (7, 1), "ex-c2": (7, 2)}
     assert numbers["b"]["figure"] == {"fig-b": (2,)}, "figures count through the book"
 
 
@@ -281,6 +284,20 @@ def test_statements_are_listed_by_title_in_chapter_order() -> None:
         ("Unlearning", [("X", "thm-x"), ("Lemma", "lem-y")]),
         ("Domino", [("Z", "thm-z")]),
     ]
+
+
+@pytest.mark.parametrize("latex", [r"\etaS(n)", r"\frac{1}"])
+def test_formula_with_an_error_is_a_warning(
+    latex: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = 'class="math notranslate nohighlight"'
+    (tmp_path / "page.html").write_text(f"<p><span {kind}>\\({latex}\\)</span></p>")
+    app: Any = SimpleNamespace(outdir=str(tmp_path), builder=SimpleNamespace(format="html"))
+    logger = logging.getLogger("sphinx.pu_formulas")
+    logger.addHandler(caplog.handler)
+    typeset_pages(app, None)
+    logger.removeHandler(caplog.handler)
+    assert f"MathJax cannot typeset: {latex}" in caplog.text
 
 
 def test_typeset_pages_is_idempotent(tmp_path: Path) -> None:

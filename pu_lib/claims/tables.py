@@ -132,7 +132,8 @@ def _judgement(claim: Claim) -> str:
         "Earlier verdict": earlier_html(claim),
         "What was measured": tallies_list_html(list(map(format_tally, row.get("tallies", ())))),
         "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
-        "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
+        "Where": f'<a href="{claim.chapter}.html#{html.escape(claim.id)}">'
+        f"{html.escape(chapter_title(claim.chapter))}</a>, "
         f"on section {html.escape(claim.section)} of the paper",
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
