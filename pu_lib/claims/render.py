@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pu_lib.claims.catalog import Claim, changes_of
 from pu_lib.claims.proofs import proofs_of, theorem_link
-from pu_lib.claims.recorder import Check, Finding, Status, Tally
+from pu_lib.claims.recorder import Check, Status, Tally
 from pu_lib.formatting import format_value, to_html
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from pathlib import Path
 import browser
 import licences
 import mutants
-import nbformat
 import note
 import pytest
 import report
