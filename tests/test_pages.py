@@ -32,7 +32,9 @@ PAPER = 643
 """Width of a printed line on A4 in pixels; the right margin has another 75 pixels."""
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
-PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapters"]), "genindex"]
+CHAPTERS = [chapter for part in TOC["parts"] for chapter in part["chapters"]]
+ENTRIES = [entry for chapter in CHAPTERS for entry in (chapter, *chapter.get("sections", ()))]
+PAGES = [TOC["root"], *(e["file"] for e in ENTRIES if "/api/" not in e["file"]), "genindex"]
 
 TOLERATED: dict[str, str] = {}
 """Accessibility rules that pages may violate, with reasons."""

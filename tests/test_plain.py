@@ -153,3 +153,16 @@ def test_outputs_replace_widgets_by_a_sentence() -> None:
     assert "interactive figure" in str(plain.without_widget(widget))
     assert plain.without_widget(stderr) is None
     assert plain.without_widget(stderr | {"name": "stdout"}) is not None
+
+
+def test_tables_and_questions_become_markdown() -> None:
+    name = "thm:unlearn/i/pg-sm"
+    number = next(claim.number for claim in plain.ledger() if claim.id == name)
+    versus = f"from x import versus\n\nversus(({name!r}, r'$|x|$', 'True.'))"
+    *_, row = plain.answer_of(versus).split("\n")
+    assert row.startswith(f"| **{number}**: *")
+    assert row.endswith(r"* | $\vert x\vert $ | True. |")
+    text = plain.answer_of(f"question('How many?', {name!r}, ('b', 'Yes.'), ('a', 'No.'))")
+    assert text.startswith("How many?\n\n<details>\n<summary>a</summary>\n\n**Not quite.** No.")
+    assert "<summary>b</summary>\n\n**Right.** Yes." in text
+    assert plain.answer_of("draw(1)") == ""

@@ -323,7 +323,7 @@ def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, A
         text, metadata = "".join(cell["source"]), cell["metadata"]
         if cell["cell_type"] == "markdown":
             cells.append(_markdown(cell["id"], plain_markdown(text, book, path.stem)))
-        elif answer := _answer(text):
+        elif answer := answer_of(text):
             cells.append(_markdown(cell["id"], answer))
         elif number in needed:
             is_hidden = bool(HIDDEN & set(metadata.get("tags", [])))
@@ -379,15 +379,34 @@ def names_of(source: str) -> tuple[set[str], set[str]]:
     return assigned, read
 
 
-def _answer(source: str) -> str:
-    """Return the lines of a cell that shows `answer(...)` as Markdown, else an empty text."""
+def answer_of(source: str) -> str:
+    """Return what `answer`, `versus` or `question` shows as Markdown; for other code, nothing."""
     last = ast.parse(re.sub(r"^%.*$", "pass", source, flags=re.MULTILINE)).body[-1:]
     call = last[0].value if last and isinstance(last[0], ast.Expr) else None
-    if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "answer"):
+    name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+    if not isinstance(call, ast.Call) or name not in ("answer", "versus", "question"):
         return ""
-    status = {claim.id: claim.status.value for claim in ledger()}
-    lines = (ast.literal_eval(argument) for argument in call.args)
-    return "\n".join(f"- **{status[claim]}** {text}" for claim, text in lines)
+    claims = {claim.id: claim for claim in ledger()}
+    arguments = [ast.literal_eval(argument) for argument in call.args]
+    if name == "answer":
+        lines = [f"- **{claims[claim].status.value}** {text}" for claim, text in arguments]
+    elif name == "versus":
+        lines = ["| Statement | The paper | What holds |", "|:--|:--|:--|"]
+        for claim, printed, holds in arguments:
+            head = f"**{claims[claim].number}**: *{claims[claim].status.value}*"
+            lines.append(f"| {head} | {_cell(printed)} | {_cell(holds)} |")
+    else:
+        text, _, *choices = arguments
+        lines = [text, ""]
+        for choice, reply in sorted(choices):
+            judged = "Right" if choice == choices[0][0] else "Not quite"
+            lines += [*_fold(choice, [f"**{judged}.** {reply}"]), ""]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    """Return text for a cell of a Markdown table."""
+    return text.replace("|", r"\vert ")
 
 
 def without_widget(output: dict[str, Any]) -> dict[str, Any] | None:

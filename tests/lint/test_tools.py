@@ -143,6 +143,17 @@ def test_page_missing_from_the_contents_raises(tmp_path: Path) -> None:
         toc.table(tmp_path)
 
 
+def test_more_on_a_chapter_is_listed_below_it(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text())
+    for path in (ROOT / "book").iterdir():
+        (tmp_path / "book" / path.name).touch()
+    (tmp_path / "book" / "more-on-rates.ipynb").touch()
+    parts = yaml.safe_load(toc.table(tmp_path))["parts"]
+    (rates,) = (c for part in parts for c in part["chapters"] if c["file"] == "book/rates")
+    assert rates["sections"] == [{"file": "book/more-on-rates"}]
+
+
 def test_browser_is_read_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
