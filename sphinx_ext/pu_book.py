@@ -26,8 +26,8 @@ Each function below makes one change:
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
 - `explain_terms`: show the first sentence of a glossary definition on links to its term.
 - `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
-- `mend_search`: omit formulas from search excerpts, where they would appear as LaTeX; fix searches
-  for words that are properties of every JavaScript object, such as "constructor".
+- `mend_search`: rank search results (``web/search.js``), omit formulas from excerpts, where they
+  would appear as LaTeX, and fix searches for words such as "constructor".
 - `skip_final_collection`: end the process as soon as the last page is written.
 - `LedgerDirective`: insert tables of `pu_lib.claims.tables` into Markdown pages.
 """
@@ -355,29 +355,12 @@ def clear_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
         del env.pu_definitions
 
 
-SEARCH = """
-document.addEventListener("DOMContentLoaded", () => {
-  const toText = Search.htmlToText;
-  Search.htmlToText = (text, anchor) => {
-    const page = new DOMParser().parseFromString(text, "text/html");
-    page.querySelectorAll(".math").forEach((formula) => formula.replaceWith("\u2026"));
-    return toText(page.documentElement.outerHTML, anchor);
-  };
-  // The search looks words up in two objects, where it finds "constructor" and "__proto__" even if
-  // no page has these words. Let the objects inherit only the method that the search calls.
-  const bare = Object.create(null, { hasOwnProperty: { value: Object.prototype.hasOwnProperty } });
-  const { terms, titleterms } = Search._index;
-  [terms, titleterms].forEach((words) => Object.setPrototypeOf(words, bare));
-});
-"""
-
-
 def mend_search(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Remove LaTeX from search excerpts and inherited properties from the word index."""
+    """Add the script that changes the search to the search page."""
     if pagename == "search":
-        app.add_js_file(None, body=SEARCH)
+        app.add_js_file("search.js", loading_method="defer")
 
 
 IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')

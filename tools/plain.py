@@ -266,6 +266,8 @@ def _plain_directive(directive: Directive, book: Book, here: str) -> list[str]:
     body = _plain_lines(directive.body, book, here)
     label = options.get("label", "")
     anchor = [f'<a id="{label}"></a>', ""] if label else []
+    if name == "index":
+        return []
     if name == "prf:proof":
         return _headed("*Proof.*", body)
     if name == "solution":

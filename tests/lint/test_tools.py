@@ -350,6 +350,10 @@ def test_note_needs_a_browser_and_a_page_without_warnings(
 def test_version_is_the_same_everywhere() -> None:
     known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert known["version"] == pu_lib.__version__
+    page = (ROOT / "book" / "cite.md").read_text("utf-8")
+    for text in (known["version"], known["title"], known["authors"][0]["name"]):
+        assert f"{{{text}}}" in page or f"{{Version {text}}}" in page
+    assert known["references"][0]["title"] in page
     release, _, dev = pu_lib.__version__.partition(".dev")
     heading = f"## {release} (unreleased)" if dev else f"## {release}"
     assert heading in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
