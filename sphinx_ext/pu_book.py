@@ -434,6 +434,7 @@ class LedgerDirective(SphinxDirective):
         "errata_table",
         "ledger_table",
         "power_table",
+        "standing",
         "statement_index",
         "summary",
         "what_stands",
@@ -482,6 +483,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", skip_final_collection, priority=950)
     app.add_js_file("early.js", priority=1)
     app.add_js_file("book.js", loading_method="defer")
-    for sheet in ("vendor/serif/wght.css", "vendor/serif/wght-italic.css", "book.css"):
+    serif = ("vendor/serif/wght.css", "vendor/serif/wght-italic.css")
+    for sheet in (*serif, "book.css", "landing.css"):
         app.add_css_file(sheet, priority=900)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

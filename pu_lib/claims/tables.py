@@ -86,6 +86,22 @@ def summary() -> Html:
     )
 
 
+def standing() -> Html:
+    """Return the counts of the paper's statements by status in one line, with links to them."""
+    words = {"holds": "hold", "corrected": "need a correction", "false": "are false"}
+    counts = scope_counts()[Scope.STATEMENT]
+    items = "".join(
+        f'<li class="verdict-{status.name.lower()}"><a href="{_asking(Scope.STATEMENT, status)}">'
+        f"<b>{count}</b> {words.get(status.name.lower(), status.value)}</a></li>"
+        for status, count in counts.items()
+    )
+    total = f"<b>{sum(counts.values())} statements</b>"
+    claims = f'<a href="ledger.html">{len(ledger())} claims</a>'
+    return Html(
+        f'<div class="standing"><p>{total}, {claims}, each with a check</p><ul>{items}</ul></div>'
+    )
+
+
 def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
     return "".join(
         f'<li>{count} <a href="{_asking(scope, status)}">{badge(status)}</a></li>'
