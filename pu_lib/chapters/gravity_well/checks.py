@@ -132,7 +132,8 @@ def the_sufficient_condition_is_met_near_the_corner(
 ) -> None:
     """Most decreases near the corner of b meet the printed condition, at a weight of 20.
 
-    The condition implies a decrease and, as the range of q is 1, a weight above 1.
+    The condition implies a decrease, and an increase of another action, because of the printed
+    bound on the new probability. As the range of q is 1, it implies a weight above 1.
     """
     # As adv(b) <= R (1 - pi(b)), with R the range of q, the condition
     # pi(b) >= exp(w (adv(a_q) pi(a_q) - adv(b) pi(b))) implies
@@ -145,9 +146,15 @@ def the_sufficient_condition_is_met_near_the_corner(
     h = pi * (q - np.sum(pi * q, axis=1, keepdims=True))
     needed = np.where(h[:, 1] > h[:, 0], -np.log(pi[:, 1]) / (h[:, 1] - h[:, 0]), np.inf)
     after = as_update("pg-sm").step(np.log(pi), q, weight)
-    loses = as_update("pg-sm").policy(after)[:, 0] < pi[:, 0]
+    gain = as_update("pg-sm").policy(after) - pi
+    loses, largest = gain[:, 0] < 0, gain.argmax(axis=1)
     met, where = needed <= weight, {"weight": weight, "probability left": away}
+    bound = pi[:, 0] / pi[:, 1] * np.exp(weight * (h[:, 0] - h[:, 1]))
+    share_of_bound = float(((gain[:, 0] + pi[:, 0]) / bound).max())
+    compare.at_most("new probability over its bound", share_of_bound, 1.0, limit="1", at=where)
     compare.equal("policies that meet it and do not lose", int(np.sum(met & ~loses)), 0, at=where)
+    most = int(np.sum(met & (largest == 0)))
+    compare.equal("policies that meet it and in which a_q gains most", most, 0, at=where)
     caught = float(np.mean(met[loses])) if loses.any() else 0.0
     compare.at_least("share of the decreases that meet it", caught, 0.75, limit="3/4", at=where)
     k = int(needed.argmin())

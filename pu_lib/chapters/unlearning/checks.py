@@ -765,20 +765,25 @@ def softmax_obeys_the_decaying_bound_from_one_half(
         )  # fmt: skip
 
 
-def compare_decaying_escort(compare: Recorder, exponents: Sequence[Number]) -> None:
+def compare_decaying_escort(
+    compare: Recorder, exponents: Sequence[Number], counterexamples: Sequence[Number] = ()
+) -> None:
     """PG-ES with decaying weights obeys the bound for policy gradients only if p >= 2."""
-    for p in exponents:
+    for p in (*exponents, *counterexamples):
         compare_counts(
             compare.at_least, unlearning.decaying_pg_bound, (1, 2, 10, 100, 300),
-            etas=("0.1", "1", "5"),
+            etas=("0.1", "1", "5"), as_printed=p in counterexamples,
             update="pg-es", schedule="inverse-sqrt", p=p,
         )  # fmt: skip
 
 
-escort_breaks_the_decaying_bound = check(
+escort_obeys_the_decaying_bound_from_2_on = check(
     "thm:unlearndecay/i/pg-es",
-    arguments={"exponents": ("1", "1.5")},
-    wrong={"only with p >= 2": {"exponents": (2, 3, 5)}},
+    arguments={"exponents": (2, 3), "counterexamples": ("1", "1.5")},
+    wrong={
+        "p = 3/2, too": {"exponents": (2, "1.5"), "counterexamples": ("1",)},
+        "p = 2 as a counterexample": {"exponents": (3,), "counterexamples": (2,)},
+    },
 )(compare_decaying_escort)
 
 escort_obeys_the_decaying_bound = check(
@@ -906,8 +911,20 @@ lemma_12_needs_terms_that_are_not_negative = check(
 def equality_lies_between_the_bounds(
     compare: Recorder, power: float, bound: Formula, below: Formula
 ) -> None:
-    """The sequence lies between the two bounds if the recursion is an equality."""
+    """The sequence lies between the two bounds if the recursion is an equality.
+
+    The lower one is zero at 0 and solves z' = c r(t) exp(-z), where r is 1 or the inverse root.
+    """
     for c in CS:
+        for t in (0.5, 3.0, 40.0):
+            z, slope, h = below(t, c), c * decay(t, power), 1e-4
+            rise = (below(t + h, c) - below(t - h, c)) / (2 * h)
+            where = {"c": c, "t": t}
+            compare.equal(
+                "slope of z over c r exp(-z)", rise * math.exp(z) / slope, 1.0,
+                tolerance=1e-6, limit="1", at=where,
+            )  # fmt: skip
+        compare.equal("z(0)", below(0, c), 0.0, tolerance=1e-12, limit="0", at={"c": c})
         terms = unlearning.equality_sequence(2000, c, lambda k: decay(k, power))
         for n, term in enumerate(terms[1:], 1):
             quantity, where = f"$Y_n$, {index_range(n)}", {"c": c, "n": n}
