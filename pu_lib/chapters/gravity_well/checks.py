@@ -293,9 +293,10 @@ def removed_mass_is_in_its_range(
     upper: Callable[..., Any] = np.max,
     n_samples: int = 4_000,
 ) -> None:
-    """The mass that the projection removes from a coordinate is between 0 and the largest move.
+    """The projection removes one mass, between 0 and the largest move, from each coordinate.
 
-    The moves are reduced as in the proof: the smallest one is 0.
+    What falls below 0 becomes 0, and the sum becomes one. The moves are reduced as in the proof:
+    the smallest one is 0.
     """
     rng, unit = np.random.default_rng(11), 60
     for n_actions in (2, 3, 4, 6, 9):
@@ -305,6 +306,10 @@ def removed_mass_is_in_its_range(
             delta = delta - delta.min(axis=1, keepdims=True)
         moved, scale = gravity.project_integers(theta + delta, unit)
         removed = (scale * (theta + delta) - moved)[np.arange(n_samples), moved.argmax(axis=1)]
+        shifted = np.maximum(scale * (theta + delta) - removed[:, np.newaxis], 0)
+        wrong = (shifted != moved).any(axis=1) | (moved.sum(axis=1) != scale[:, 0] * unit)
+        at = {"actions": n_actions}
+        compare.equal("projections of another form", int(wrong.sum()), 0, limit="0", at=at)
         room = scale[:, 0] * upper(delta, axis=1) - removed
         for words, slack in (("removed mass", removed), ("largest move less that", room)):
             row = int(np.argmin(slack / scale[:, 0]))
@@ -312,8 +317,8 @@ def removed_mass_is_in_its_range(
                 words, float(slack[row]) / (int(scale[row, 0]) * unit), 0, limit="0",
                 at={"theta": _as_fractions(theta[row], unit),
                     "moves": _as_fractions(delta[row], unit)},
-                note={"points": n_samples},
             )  # fmt: skip
+    compare.report(points=n_samples)
 
 
 direct_favours_the_best_action = check(
