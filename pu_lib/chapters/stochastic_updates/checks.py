@@ -127,8 +127,8 @@ def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_
             for values, opposite in ((q, -q), (two, two[::-1])):
                 theta = parameters(update, rng.dirichlet(np.ones(len(values))))
                 there, back = (update.step(theta, x, 1.0) - theta for x in (values, opposite))
-                largest, at = float(np.abs(there + back).max()), {"update": update.name}
-                at |= {"actions": len(values), "draw": draw}
+                largest = float(np.abs(there + back).max())
+                at = {"update": update.name, "actions": len(values), "draw": draw}
                 compare.equal(
                     "sum of the two steps", largest, 0, tolerance=ROUNDING, limit="0", at=at
                 )

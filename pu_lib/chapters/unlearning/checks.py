@@ -916,7 +916,7 @@ def equality_lies_between_the_bounds(
     The lower one is zero at 0 and solves z' = c r(t) exp(-z), where r is 1 or the inverse root.
     """
     for c in CS:
-        for t in (0.5, 3.0, 40.0):
+        for t in (1, 3, 40):
             z, slope, h = below(t, c), c * decay(t, power), 1e-4
             rise = (below(t + h, c) - below(t - h, c)) / (2 * h)
             where = {"c": c, "t": t}
