@@ -298,7 +298,8 @@ def no_component_has_returned_after_n_updates(
 ) -> None:
     """After n updates and n opposite ones the first component is no smaller than at the start.
 
-    The second is no larger, and neither is the probability of a_1 smaller. The policy is
+    The second is no larger, and neither is the probability of a_1 smaller; the gradient there is no
+    larger than at the start. The first update does not lower the probability. The policy is
     F(a theta_1 - b theta_2), so that the two components move by different amounts.
     """
     slopes = ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0))
@@ -307,16 +308,21 @@ def no_component_has_returned_after_n_updates(
     ):
         if name in UNIFORM and eta > 1 / 64:
             continue  # the uniform density is a density up to |x| = 2 only
-        moved = np.zeros(2)
+        path = [np.zeros(2)]
+        densities = [float(density(arb(start)))]
         for sign in (1.0,) * n + (-1.0,) * (n + extra):
-            slope = float(density(arb(start + a * moved[0] - b * moved[1])))
-            moved += sign * eta * slope * np.array([a, -b])
+            path.append(path[-1] + sign * eta * densities[-1] * np.array([a, -b]))
+            densities.append(float(density(arb(start + float(path[-1] @ [a, -b])))))
         at = {"density": name, "start": start, "a": a, "b": b, "eta": eta, "n": n}
-        first, second = moved.tolist()
+        first, second = path[-1].tolist()
         compare.at_least("change of the first component", first, -1e-12, limit="rounding", at=at)
         compare.at_most("change of the second component", second, 1e-12, limit="rounding", at=at)
         policy = a * first - b * second
         compare.at_least("change of the policy's argument", policy, -1e-12, limit="rounding", at=at)
+        rise = float(path[1] @ [a, -b])
+        compare.at_least("its change in the first update", rise, -1e-12, limit="rounding", at=at)
+        growth = densities[-1] - densities[0]
+        compare.at_most("growth of the gradient", growth, 1e-12, limit="rounding", at=at)
 
 
 @check(
