@@ -33,6 +33,7 @@ from pu_lib.arrays import (
 from pu_lib.domains import ProcessLike, as_process
 from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import Evaluation, FiniteMDP
+from pu_lib.parametrizations import as_rows, as_weights
 from pu_lib.progress import steps
 from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
@@ -182,7 +183,8 @@ def run(
     ------
     ValueError
         If an argument has an invalid shape or a value out of range, both `theta0` and `policy0` are
-        given, or the arrays of the trajectory would need more than 4.8 GB.
+        given, the update keeps state in its attributes (see `Update`), or the arrays of
+        the trajectory would need more than 4.8 GB.
 
     Warns
     -----
@@ -207,6 +209,8 @@ def run(
     theta = _initial_theta(update, theta0, policy0, shape[1:])
     if theta is None:
         theta = update.initial(*shape[1:])
+    update._require_repeatable(theta)
+    memory = update._memory(mdp.n_states, n_actions=mdp.n_actions)
     thetas, policies, qs = np.empty(shape), np.empty(shape), np.empty(shape)
     vs, performances, weights = np.empty(shape[:2]), np.empty(n_steps + 1), np.zeros(shape[:2])
     with np.errstate(over="ignore"):  # infinite weights, policies and parameters raise below
@@ -216,7 +220,7 @@ def run(
             thetas[t], policies[t], qs[t], vs[t], performances[t] = theta, policy, q, v, performance
             if t < n_steps:
                 weights[t] = step_sizes[t] * np.where(mdp.terminal, 0.0, weight)
-                theta = _step(update, theta, q, weights[t], rng)
+                theta, memory = _step(update, theta, q, weights[t], rng, memory)
     return Trajectory(
         theta=thetas,
         policies=policies,
@@ -248,11 +252,18 @@ def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
 
 
 def _step(
-    update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator
-) -> Floats:
-    """Return the parameters after one step; raise a `ValueError` if a weight is not valid."""
-    valid = np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf
-    return (update._unchecked_step if valid else update.step)(theta, q, weights, rng)
+    update: Update,
+    theta: Floats,
+    q: Floats,
+    weights: Floats,
+    rng: np.random.Generator,
+    memory: Floats | None,
+) -> tuple[Floats, Floats | None]:
+    """Return parameters and memory after one step; raise a `ValueError` if a weight is invalid."""
+    if not (np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf):
+        as_weights("weight", weights, theta, q)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return update._move(theta, q, weights, rng, memory)
 
 
 def _step_sizes(
@@ -369,7 +380,8 @@ def follow(
     ------
     ValueError
         If an argument has an invalid shape or a value out of range, both `theta0` and `policy0` are
-        given, or the result would need more than 4.8 GB.
+        given, the update keeps state in its attributes (see `Update`), or the result
+        would need more than 4.8 GB.
 
     Warns
     -----
@@ -396,6 +408,8 @@ def follow(
     shape = _step_shape(theta, values[0] if varying else values) if n else theta.shape
     _require_memory("n_steps", n, math.prod(shape), math.prod(shape))
     weights = _step_sizes("weight", weight, n)
+    chosen._require_repeatable(np.broadcast_to(theta, shape))
+    memory = chosen._memory(*shape[:-1], n_actions=shape[-1])
     path = np.empty((n + 1, *shape))
     path[0] = theta
     with np.errstate(over="ignore", invalid="ignore"):  # a step raises if it is not finite
@@ -404,8 +418,12 @@ def follow(
             # that have been checked, so that they need no checks of their own.
             if t == 1 and not varying:
                 values = np.broadcast_to(values, shape)  # once rather than at every step
-            move = chosen._unchecked_step_silenced if t else chosen.step
-            theta = path[t + 1] = move(theta, values[t] if varying else values, w, rng)
+            now = values[t] if varying else values
+            if not t:
+                theta, now = chosen._checked_theta(theta), as_rows("q", now)
+                w = as_weights("weight", w, theta, now)
+            theta, memory = chosen._move(theta, now, w, rng, memory)
+            path[t + 1] = theta
     return chosen._checked_theta(path)
 
 

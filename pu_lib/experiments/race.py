@@ -36,7 +36,7 @@ from pu_lib.experiments.cells import (
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import Measured, base_cell, run_chunks
+from pu_lib.experiments.sweep import Measured, base_cell, require_repeatable, run_chunks
 from pu_lib.experiments.thresholds import MEAN_RUNS, MEDIAN_RUNS, Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
@@ -288,8 +288,8 @@ def race(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, a name is unknown, or an
-        argument is out of range or repeated.
+        If the process cannot be read or its baseline is already optimal, a name is unknown, an
+        argument is out of range or repeated, or an update keeps state in its attributes.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
     runs, options = as_int("runs", runs, low=1, high=_MOST_RUNS), require_options(options)
@@ -313,6 +313,8 @@ def race(
         cell = base_cell(
             named, racers[0], SCHEMES[scheme], options, max_steps, target, seed, experiment="race"
         )
+        for update in racers:
+            require_repeatable(update, cell)
         for longer in range(1 + _LONGER * (step_sizes is None)):
             chunks = [
                 Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
