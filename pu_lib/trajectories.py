@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,11 +35,13 @@ from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import Evaluation, FiniteMDP
 from pu_lib.parametrizations import as_rows, as_weights
 from pu_lib.progress import steps
+from pu_lib.records import Record, axes_of, described, line_of
 from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Trajectory", "follow", "mixture", "run"]
 
@@ -51,7 +53,7 @@ _WEIGHTINGS = ("occupancy", "uniform")
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Record):
     r"""The record of a run of T steps.
 
     Attributes
@@ -66,6 +68,9 @@ class Trajectory:
         The weight :math:`\eta_t\,d_t(s)` of each step, which is 0 at terminal states.
     label : str
         The short name of the update.
+    about : mapping
+        What made the run: the update, its source if it is not of the library, step sizes,
+        weighting and seed, the digest of the process, and versions.
 
     Examples
     --------
@@ -83,6 +88,7 @@ class Trajectory:
     performance: Floats
     weights: Floats
     label: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         steps, n_states, n_actions = len(self.weights), *self.policies.shape[1:]
@@ -124,8 +130,45 @@ class Trajectory:
             }
         )
 
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the performance against the number of steps and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes. The default is axes in a new figure.
+        **style
+            Further arguments of `matplotlib.axes.Axes.plot`, such as ``color`` or ``label``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the curve.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        style = {"label": self.label, **line_of(self.about.get("updates", [])), **style}
+        ax.plot(np.arange(len(self.performance)), self.performance, **style)
+        ax.set(xlabel="updates", ylabel="performance")
+        ax.legend()
+        return ax
+
+    def _arrays(self) -> dict[str, Any]:
+        return {"label": self.label} | {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Trajectory:
+        return cls(
+            **{name: arrays[name] for name in _ARRAYS}, label=str(arrays["label"]), about=about
+        )
+
 
 _AXES = ("t", "state", "action")
+_ARRAYS = ("theta", "policies", "q", "v", "performance", "weights")
 
 
 def mixture(share: float) -> Weighting:
@@ -221,6 +264,7 @@ def run(
             if t < n_steps:
                 weights[t] = step_sizes[t] * np.where(mdp.terminal, 0.0, weight)
                 theta, memory = _step(update, theta, q, weights[t], rng, memory)
+    varying = callable(step_size) or np.ndim(step_size) > 0
     return Trajectory(
         theta=thetas,
         policies=policies,
@@ -229,6 +273,13 @@ def run(
         performance=performances,
         weights=weights[:-1],
         label=label_of(update),
+        about=described(
+            [update],
+            mdp.digest,
+            step_size=step_sizes.tolist() if varying else float(step_size),  # type: ignore[arg-type]
+            weighting=weighting if isinstance(weighting, str) else type(weighting).__name__,
+            seed=int(seed) if isinstance(seed, (int, np.integer)) else seed and "a generator",
+        ),
     )
 
 
