@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pu_lib.extras import naming_the_extra
 from pu_lib.files import replacing
-from pu_lib.updates import UPDATES, Update, name_of, style_of
+from pu_lib.updates import Update, name_of, style_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,11 +158,12 @@ def described(updates: list[Update], process: str, **arguments: Any) -> dict[str
     return named | arguments | {"sources": sources, "versions": versions}
 
 
-def line_of(names: list[str]) -> dict[str, Any]:
-    """Return the style of a registered update's line in matplotlib, or nothing for other names."""
-    if len(names) != 1 or names[0] not in UPDATES:
+def line_of(name: str) -> dict[str, Any]:
+    """Return the style of an update's line in matplotlib, or nothing if the name is unknown."""
+    try:
+        style = style_of(name)
+    except ValueError:  # an update that is not registered, or not any more
         return {}
-    style = style_of(names[0])
     return {"color": style.colour, "linestyle": style.dash}
 
 

@@ -151,7 +151,8 @@ class Trajectory(Record):
             If matplotlib is not installed.
         """
         ax = axes_of(ax)
-        style = {"label": self.label, **line_of(self.about.get("updates", [])), **style}
+        updates = self.about.get("updates", ())
+        style = {"label": self.label, **(line_of(updates[0]) if updates else {}), **style}
         ax.plot(np.arange(len(self.performance)), self.performance, **style)
         ax.set(xlabel="updates", ylabel="performance")
         ax.legend()

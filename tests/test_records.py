@@ -82,3 +82,25 @@ def test_notebooks_show_what_made_a_result():
     text = run(FiniteMDP([[[1.0]] * 2], [[1.0, 0.0]], [1.0], 0.5), "npg", 1)._repr_html_()
     assert "NPG, 1 updates on 1 states" in text
     assert "<th>seed</th><td>None</td>" in text
+
+
+def test_a_race_comes_back_from_its_file_and_draws_the_same_curves(tmp_path):
+    setting = {"step_sizes": [0.1, 1.0], "runs": 6, "max_steps": 900, "target": 0.5, "seed": 3}
+    bandit = FiniteMDP([[[1.0]] * 2], [[1.0, 0.0]], [1.0], 0.5)
+    race = pu_lib.race(bandit, updates=[Shrunk()], **setting)
+    race.save(tmp_path / "race.npz")
+    back = type(race).load(tmp_path / "race.npz")
+    assert (back, str(back), back.about) == (race, str(race), race.about)
+    assert {name: back.about[name] for name in ("runs", "max_steps", "target", "seed")} == {
+        name: setting[name] for name in ("runs", "max_steps", "target", "seed")
+    }
+    assert "0.99 * theta" in back.about["sources"]["shrunk"]
+    ax = back.plot(statistic="median")
+    (line,), (band,) = ax.lines, ax.collections
+    summaries = race[0].summaries
+    assert dict(zip(*line.get_data(), strict=True)) == {x: s.median for x, s in summaries.items()}
+    assert max(band.get_paths()[0].vertices[:, 1]) == max(x.median_high for x in summaries.values())
+    assert not race.plot().collections  # six runs are too few for the interval of a mean
+    with pytest.raises(ValueError, match="statistic"):
+        race.plot(statistic="mode")
+    plt.close("all")
