@@ -4,10 +4,10 @@ PYTHON ?= python3
 PORT ?= 8000
 ENV := .venv
 BIN := $(ENV)/bin
-# Use the system's Node, or the one that requirements-node.txt installs into the environment.
+# Use the Node that requirements-node.txt installs into the environment or, without it, the system's.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Write .pyc files even if the environment disables them: each notebook's kernel imports all modules.
+# Write .pyc files even if the environment disables them, because every kernel imports all modules.
 export PYTHONDONTWRITEBYTECODE :=
 
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
@@ -22,7 +22,7 @@ PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new 
 help:  ## List the commands
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
 
-# These run one process per core. More BLAS threads would only compete with them.
+# These targets run one process per core. More BLAS threads would only compete with them.
 book test mutants fuzz: export OPENBLAS_NUM_THREADS := 1
 
 book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and render the book
@@ -32,10 +32,10 @@ book: $(ENV)/.installed node_modules/.installed  ## Execute every notebook and r
 
 TESTS ?=
 
-test: $(ENV)/.installed node_modules/.installed browser  ## Run all tests and notebooks, or TESTS="tests/test_mdp.py"
+test: $(ENV)/.installed node_modules/.installed browser  ## Run all tests and notebooks, or only TESTS="tests/test_mdp.py"
 	$(BIN)/python -m pytest --nbmake --numprocesses=logical --dist=loadfile $(TESTS)
 
-lint: $(ENV)/.installed node_modules/.installed  ## Check format, style, types, docstrings, notebooks and the tools
+lint: $(ENV)/.installed node_modules/.installed  ## Check formatting, style, types, docstrings, notebooks and tools
 	@failed=0; for check in "ruff check" "ruff format --check" mypy "pytest --quiet tests/lint"; do \
 	  $(BIN)/python -m $$check || failed=1; done; \
 	  node_modules/.bin/eslint pu_lib sphinx_ext web || failed=1; exit $$failed
@@ -43,23 +43,23 @@ lint: $(ENV)/.installed node_modules/.installed  ## Check format, style, types, 
 proofs:  ## Check the proofs with Rocq and print their axioms
 	@$(PYTHON) tools/proofs.py
 
-bench: $(ENV)/.installed  ## Time the compiled loop against plain Python and C (RECORD=1 records it for the book)
+bench: $(ENV)/.installed  ## Time the compiled loop against plain Python and C (RECORD=1 saves the times for the book)
 	$(BIN)/python -m benchmarks.bench $(if $(RECORD),--record)
 
-bench-sparse: $(ENV)/.installed  ## Time exact solutions of large sparse processes against QuantEcon
+bench-sparse: $(ENV)/.installed  ## Time the exact solvers for large sparse MDPs against QuantEcon
 	$(BIN)/python benchmarks/sparse.py
 
 SEARCH ?= --mdps 3000
 
-search: $(ENV)/.installed  ## Search for cycles of CE: SEARCH="--mdps 3000 --seed 0 --weighting constant"
+search: $(ENV)/.installed  ## Search random MDPs for cycles of CE: SEARCH="--mdps 3000 --seed 0 --weighting constant"
 	$(BIN)/python -m pu_lib.chapters.random_search $(SEARCH)
 
 NETWORKS ?= _build/networks
 
-networks: $(ENV)/.installed  ## Compute the runs of the chapter on networks (half an hour on one core): NETWORKS=DIR
+networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in NETWORKS=DIR (half an hour on one core)
 	$(BIN)/python -m pu_lib.chapters.networks --out $(NETWORKS)
 
-steps: $(ENV)/.installed  ## Make the steps of the explorers from the kernels of the updates
+steps: $(ENV)/.installed  ## Generate the update steps of the explorers from the kernels
 	$(BIN)/python tools/translate.py
 
 serve: book  ## Serve the book at http://localhost:8000 (PORT=8001 for another port)
@@ -71,10 +71,10 @@ lab: $(ENV)/.installed  ## Open the chapters in JupyterLab
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py
 
-note: book browser  ## Print the chapter on more than two actions to _build/note.pdf
+note: $(ENV)/.installed node_modules/.installed browser  ## Print the article "What forgetting costs" to _build/note.pdf
 	$(BIN)/python tools/note.py
 
-clean:  ## Remove all build products and the environment
+clean:  ## Remove all build output and the environment
 	rm -rf _build $(ENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 
 pins: $(BIN)/uv  ## Recompile the requirements from pyproject.toml
@@ -86,13 +86,13 @@ pins: $(BIN)/uv  ## Recompile the requirements from pyproject.toml
 licences: $(ENV)/.installed node_modules/.installed  ## List the installed packages and their licences
 	@$(BIN)/python tools/licences.py
 
-audit:  ## Look up known vulnerabilities of the pinned packages on PyPI and npm
+audit:  ## Check the pinned PyPI and npm packages for known vulnerabilities
 	$(PYTHON) -m venv _build/audit
 	_build/audit/bin/pip install --quiet --require-hashes -r requirements-audit.txt
 	_build/audit/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements.txt
 	npm audit --package-lock-only
 
-versions: $(BIN)/uv  ## Install other versions than the pinned ones: RESOLUTION=highest or lowest-direct
+versions: $(BIN)/uv  ## Install versions different from the pinned ones: RESOLUTION=highest or lowest-direct
 	$(INSTALL) --resolution $(RESOLUTION) --editable '.[test]'
 	touch $(ENV)/.installed
 
@@ -100,7 +100,7 @@ wheel: $(ENV)/.installed  ## Build the package and test the installed wheel
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -m pytest --quiet tests/test_wheel.py
 
-report: $(ENV)/.installed  ## Write the page "How far to trust this"; MEASURE="times fuzz" measures these again
+report: $(ENV)/.installed  ## Write the page "How far to trust this" (MEASURE="times fuzz" repeats these measurements)
 	$(BIN)/python tools/report.py $(MEASURE)
 
 $(BIN)/python:
@@ -111,8 +111,8 @@ $(BIN)/uv: requirements-uv.txt | $(BIN)/python
 	$(BIN)/pip install --quiet --require-hashes -r requirements-uv.txt
 	touch $@
 
-# Compile all modules to .pyc once, not in every test process and kernel.
-# uv ignores pip's configuration. If packages can only be reached through it, pip installs them.
+# Compile all modules to .pyc once instead of in every test process and kernel.
+# uv ignores pip's configuration, so use pip if packages are available only through that.
 $(ENV)/.installed: requirements.txt pyproject.toml | $(BIN)/uv
 	$(INSTALL) --compile-bytecode --require-hashes -r requirements.txt || \
 	  $(BIN)/pip install --quiet --require-hashes -r requirements.txt
@@ -131,7 +131,7 @@ browser:
 MUTANTS ?= --seed 0 --sample 200
 HOURS ?= 1
 
-mutants: $(ENV)/.installed  ## Measure how many small mistakes the tests notice (about 40 minutes on two cores)
+mutants: $(ENV)/.installed  ## Measure how many mutants of the library the tests kill (about 40 minutes on two cores)
 	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 fuzz: $(ENV)/.installed  ## Fuzz the public API for one hour (HOURS=2 for two)

@@ -1,11 +1,11 @@
-// The recommended rules for the JavaScript of the pages.
+// Apply ESLint's recommended rules to the JavaScript of the pages.
 
 import { readdirSync, readFileSync } from "node:fs";
 import js from "@eslint/js";
 import globals from "globals";
 
-// A figure is one module, made from shared files and its own file, which has a default export
-// (`module` in pu_lib/explorers/base.py). Each file may use the names of all shared files.
+// Each figure is one module, concatenated from shared files and one file with a default export
+// (see `module` in pu_lib/explorers/base.py). Every file may use the names of all shared files.
 const FOLDER = "pu_lib/explorers";
 const texts = new Map(readdirSync(FOLDER).filter((name) => name.endsWith(".js"))
   .map((name) => [`${FOLDER}/${name}`, readFileSync(`${FOLDER}/${name}`, "utf8")]));

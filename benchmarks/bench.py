@@ -3,12 +3,12 @@
     python -m benchmarks.bench             # print nanoseconds per step for each domain and update
     python -m benchmarks.bench --record    # also write them to the file read by the book
 
-All implementations are timed in one process on the same runs, alternately, so that other load on
-the machine affects all of them. Each number is the smallest processor time of several repetitions.
-The compiled loop is timed with and without its exact evaluations, which the C loop does not have.
-The C loop is compiled with each set of `FLAGS`, and the fastest time is reported; the final
-parameters must be the same, to the last bit, as those of the compiled loop. With `FUSED` the
-parameters must agree to 1e-9 after 1000 steps.
+All implementations are timed alternately in one process on the same runs, so that other load on
+the machine affects all of them equally. Each number is the smallest CPU time of several
+repetitions. The compiled loop is timed with and without its exact evaluations, which the C loop
+does not perform. The C loop is compiled with each set of `FLAGS`, and the fastest time is reported;
+the final parameters must equal those of the compiled loop bit for bit. With `FUSED`, the parameters
+must agree to 1e-9 after 1000 steps.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from pu_lib.files import replace_file
 from pu_lib.mdp import FiniteMDP
 
 STEPS, PLAIN_STEPS, REPETITIONS = 300_000, 2_000, 25
-"""The steps of a compiled run, the steps of a run in plain Python, and the repetitions."""
+"""Steps of a compiled run, steps of a run in plain Python, and number of repetitions."""
 
 
 @lru_cache(maxsize=1)
 def processes() -> dict[str, tuple[FiniteMDP, Problem]]:
-    """Return the timed processes and their problems, by name."""
+    """Return the timed MDPs and their problems by name."""
     random, chain, cliff = domains.random_mdp(0), domains.chain(10), domains.cliff(7)
     return {
         "random-mdp": (random, make_problem(random, 0.95)),
@@ -61,7 +61,7 @@ def processes() -> dict[str, tuple[FiniteMDP, Problem]]:
 def measure(
     steps: int = STEPS, plain_steps: int = PLAIN_STEPS, repetitions: int = REPETITIONS
 ) -> Iterator[Timing]:
-    """Yield a timing for each process and each update with a kernel."""
+    """Yield a timing for each MDP and each update that has a kernel."""
     for name, (mdp, problem) in processes().items():
         problem = out_of_reach(problem)
         for update in compiled_updates():
@@ -119,9 +119,9 @@ def _time(
 
 
 def _fastest(actions: list[Callable[[], None]], repetitions: int, steps: int) -> list[float]:
-    """Return the smallest processor time of each action, in nanoseconds per step.
+    """Return the smallest CPU time of each action in nanoseconds per step.
 
-    The actions alternate, so that other load on the machine affects all of them.
+    The actions alternate, so that other load on the machine affects all of them equally.
     """
     times = np.empty((repetitions, len(actions)))
     for again in times:
@@ -140,7 +140,7 @@ def _in_c(
     ours: RunBuffers,
     directory: Path,
 ) -> dict[tuple[str, ...], Callable[[], None]]:
-    """Return functions that perform the run in C, by flags; raise an error if results differ."""
+    """Return the run in C for each set of flags; raise an error if its results differ."""
     if shutil.which("gcc") is None or not c_reference.is_in_c(configured(update, OPTIONS["paper"])):
         return {}
     early = RunBuffers()
@@ -168,7 +168,7 @@ def _in_c(
 
 
 def as_text(timings: Iterator[Timing]) -> Iterator[str]:
-    """Yield the header and then a line of the table for each timing."""
+    """Yield the table header and then one line per timing."""
     yield (
         f"{'domain':<12}{'update':<19}{'ns a step':>10}{'checks':>8}{'in C':>8}{'ratio':>7}"
         f"{'fused C':>9}{'plain Python':>14}{'times faster':>14}  fastest C"
@@ -183,7 +183,7 @@ def as_text(timings: Iterator[Timing]) -> Iterator[str]:
 
 
 def machine() -> dict[str, str]:
-    """Return the processor, and the versions of Python, numba and, if installed, gcc."""
+    """Return the processor and the versions of Python, numba and, if installed, gcc."""
     versions = {
         "processor": _processor(),
         "Python": platform.python_version(),
@@ -196,14 +196,14 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """Return the name of the processor, read from /proc/cpuinfo if this file exists."""
+    """Return the processor name, read from /proc/cpuinfo if this file exists."""
     info = Path("/proc/cpuinfo")
     names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else []
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def record(timings: list[Timing], steps: int, path: Path = PATH) -> None:
-    """Write the timings, the machine and the digest of the code to a file."""
+    """Write the timings, the machine and a digest of the engine's source code to a file."""
     if any(math.isnan(timing.c) for timing in timings):
         raise ValueError("bench: --record needs the C loop; install gcc.")
     speeds = Speeds(machine(), sources(), steps, PLAIN_STEPS, REPETITIONS, tuple(timings))
@@ -211,7 +211,7 @@ def record(timings: list[Timing], steps: int, path: Path = PATH) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Print the table, and record it if ``--record`` is given."""
+    """Print the table and, if ``--record`` is given, save it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of a compiled run")

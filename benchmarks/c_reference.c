@@ -1,22 +1,22 @@
-/* The loop of pu_lib.engine.loop with the paper's options, in C: what the benchmark measures against.
+/* The loop of pu_lib.engine.loop with the paper's options in C, the baseline of the benchmark.
  *
- * It is written to be fast, not to be read beside the engine: exponentials of three or four actions
- * are computed side by side, two actions need one; the projection has a short way out for the two
- * cases that nearly every step is, no action dropped or all but one; which buffer is replayed is
- * selected, not branched on. Whether a branch on the greedy action pays depends on how well the
- * processor foresees it, so BRANCH chooses. The kernels are written here a second time, on purpose:
- * a test and the benchmark hold both loops to the same bits. It draws the same random numbers and
- * rounds in the same places.
+ * The code is optimised for speed and does not follow the engine line by line. The exponentials of
+ * three or four actions are computed in parallel; two actions need only one. The projection has a
+ * fast path for the two cases of nearly every step: no action is dropped, or all but one are. The
+ * replayed buffer is selected without a branch. Whether a branch on the greedy action pays off
+ * depends on the branch prediction of the processor, so BRANCH selects it. The kernels are
+ * duplicated on purpose: a test and the benchmark compare both loops bit for bit. The loop draws the
+ * same random numbers and rounds in the same places as the engine.
  *
- * c_reference.py compiles it with -D of KERNEL_<name of a kernel>, POLICY_<parametrization>, A
- * (actions, 2 to 4), K (successors) and CODE (the type that numbers transitions).
+ * c_reference.py defines these macros: KERNEL_<name of a kernel>, POLICY_<parametrization>, A
+ * (number of actions, 2 to 4), K (number of successors) and CODE (integer type of the transitions).
  */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 #if A > 2 && defined __AVX2__
 #include <immintrin.h>
-#define VECTORS (A == 4) /* whether a state's row is a vector of the processor */
+#define VECTORS (A == 4) /* whether the row of a state is one SIMD vector */
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
@@ -44,7 +44,7 @@ INLINE double largest(const double *x) {
     return top;
 }
 
-/* The action whose share of [0, 1) u falls in. */
+/* Return the action whose subinterval of [0, 1) contains u. */
 INLINE uint64_t action_at(double u, const double *running) {
 #if VECTORS
     __m256d reached = _mm256_cmp_pd(_mm256_set1_pd(u), _mm256_loadu_pd(running), _CMP_GE_OQ);
@@ -66,7 +66,7 @@ INLINE double draw(stream *w) {
     return (double)(int64_t)(word >> 11) * 0x1p-53;
 }
 
-/* The bits of 2^(j/64), less those that n << 46 adds for n = 64 k + j. */
+/* The bits of 2^(j/64) minus those that n << 46 adds for n = 64 k + j. */
 static uint64_t powers[64];
 
 static void fill_powers(void) {
@@ -100,7 +100,7 @@ typedef double four __attribute__((vector_size(32)));
 typedef int64_t integers __attribute__((vector_size(32)));
 typedef uint64_t words __attribute__((vector_size(32)));
 
-/* Four exponentials side by side. */
+/* Compute four exponentials in parallel. */
 INLINE four exponentials(four x) {
     const four low = {-708.0, -708.0, -708.0, -708.0};
 #if defined __AVX2__
@@ -123,7 +123,7 @@ INLINE void set_policy(const double *theta, double *pi) {
     double scale = 1.0 / sum(square);
     for (int a = 0; a < A; a++) pi[a] = square[a] * scale;
 #elif A == 2
-    /* One exponential: that of the larger one is 1. */
+    /* One exponential suffices, because that of the larger parameter is 1. */
     double difference = theta[0] - theta[1], small = exponential(-fabs(difference));
     double large_share = 1.0 / (1.0 + small), small_share = small * large_share;
     pi[0] = difference >= 0.0 ? large_share : small_share;
@@ -144,14 +144,14 @@ INLINE void set_policy(const double *theta, double *pi) {
 }
 
 #if defined KERNEL_di
-/* Michelot's projection: drop what is not above the threshold until nothing is dropped. */
+/* Michelot's projection: drop entries that are not above the threshold until none is dropped. */
 INLINE void project(double *x) {
     double threshold = (sum(x) - 1.0) / A;
     int kept = 0;
     for (int a = 0; a < A; a++) kept += x[a] > threshold;
     if (kept == 1) {
         threshold = larger(largest(x) - 1.0, threshold);
-    } else for (int again = 2; again < A; again++) { /* a turn without effect costs less than a test */
+    } else for (int again = 2; again < A; again++) { /* an iteration without effect is cheaper than a test */
         double above[A];
         for (int a = 0; a < A; a++) above[a] = x[a] > threshold ? x[a] : 0.0;
         threshold = larger((sum(above) - 1.0) / kept, threshold);
@@ -164,7 +164,7 @@ INLINE void project(double *x) {
 #endif
 
 #if defined KERNEL_pg_es_drop
-/* Keep the mantissas m of parameters m 2^(-256 e) clear of the smallest numbers. */
+/* Keep the mantissas m of the parameters m 2^(-256 e) away from the smallest numbers. */
 INLINE void rescale(double *theta, int64_t *exponent) {
     int due = 0;
     for (int a = 0; a < A; a++) {
@@ -180,8 +180,8 @@ INLINE void rescale(double *theta, int64_t *exponent) {
 #endif
 
 #if defined KERNEL_sce
-/* Masked cross-entropy: only the greedy action and actions with negative advantage move. Gaps are
- * taken to the most probable action, whose own term is then an exact zero. Where probabilities
+/* Masked cross-entropy: only the greedy action and actions with a negative advantage move. Gaps are
+ * relative to the most probable action, whose own term is then exactly zero. If probabilities
  * underflow, the action with the largest parameter decides, as in the kernel. */
 INLINE void masked_step(double *theta, const double *pi, const double *q, double weight, int best) {
     int certain = 0, rival = -1, likeliest = best, below[A];
@@ -210,7 +210,7 @@ INLINE void masked_step(double *theta, const double *pi, const double *q, double
 #endif
 
 #if defined KERNEL_ce || defined KERNEL_mce
-/* One in place of the greedy action, zero elsewhere: factors that take the place of branches. */
+/* One for the greedy action and zero for the others: factors that replace branches. */
 static const double one_hot[4][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
 
 INLINE void towards(double *theta, const double *pi, const double *greedy, double weight) {
@@ -339,7 +339,7 @@ INLINE four policy_of(four theta) {
 }
 #endif
 
-/* Run `steps` steps without evaluations; theta, q and the rest are set up by the caller. */
+/* Run `steps` steps without evaluations. The caller initialises theta, q and the other arrays. */
 int64_t run(int64_t steps, const double *cumulative, const uint16_t *successor,
             const double *reward, const uint8_t *restrict terminal, double eta, double gamma,
             int explores, double off_c, int off_alpha, double epsilon_c, int64_t cut,
@@ -353,7 +353,7 @@ int64_t run(int64_t steps, const double *cumulative, const uint16_t *successor,
     int64_t jekyll = 0, hydes = 0, episodes = 0, length = 0;
     int hyde_acts = 0;
     for (int64_t t = 1; t <= steps; t++) {
-        /* Act, and remember */
+        /* Act and store the transition */
         double u = draw(&r);
         uint64_t a = 0, k = 0;
         if (hyde_acts) {
@@ -427,7 +427,7 @@ int64_t run(int64_t steps, const double *cumulative, const uint16_t *successor,
         for (int b = 2; b < A; b++) running[x + b] = running[x + b - 1] + old[b];
 #endif
 
-        /* End of the trajectory */
+        /* End the trajectory */
         s = entered;
         length++;
         if (__builtin_expect(terminal[s] | (length == cut), 0)) {

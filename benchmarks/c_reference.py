@@ -1,7 +1,6 @@
-"""The experiments' loop in C (``c_reference.c``), compiled by gcc and called from Python.
+"""The loop of the experiments in C (``c_reference.c``), compiled by gcc and called from Python.
 
-It is an independent implementation for the tests, and the reference for the timings of
-``bench.py``.
+It is an independent implementation for the tests and the baseline for the timings of ``bench.py``.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ FLAGS: tuple[tuple[str, ...], ...] = tuple(
     for level in (("-O2",), ("-O3",), ("-O3", _SCALARS))
     for branch in (0, 1)
 )
-"""The flags of gcc, besides -march=native, for which the results must equal the engine's bits."""
+"""gcc flags, besides -march=native, with which results must equal the engine's bit for bit."""
 
 FUSED = ("-O3", _SCALARS, "-ffp-contract=fast", "-fno-math-errno", "-DBRANCH=1")
-"""The flags of gcc that allow fused multiply-add, which rounds once instead of twice."""
+"""gcc flags that allow fused multiply-add, which rounds once instead of twice."""
 
 
 def is_in_c(update: Update) -> bool:
@@ -63,9 +62,9 @@ def defines(problem: Problem, update: str) -> list[str]:
 def build(
     problem: Problem, update: str, directory: Path, flags: tuple[str, ...] = FLAGS[-1]
 ) -> Callable[..., int]:
-    """Compile the C loop for a problem and an update, and return its `run` function."""
+    """Compile the C loop for a problem and an update and return its `run` function."""
     options = [*flags, "-march=native", *defines(problem, update)]
-    # Each set of options has its own file name, because the loader reuses an open library by name.
+    # Name the file after the options, because the loader reuses an open library of the same name.
     library = directory / f"{''.join(option[1:] for option in options)}.so"
     command = ["gcc", *options, "-shared", "-fPIC", str(SOURCE), "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
@@ -92,7 +91,7 @@ def simulate(
 def arguments(
     problem: Problem, memory: RunBuffers, seeds: NDArray[np.uint64], steps: int
 ) -> list[object]:
-    """Return the arguments of the C function `run`, in order."""
+    """Return the arguments of the C function `run` in order."""
 
     def address(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> ctypes.c_void_p:
         return ctypes.c_void_p(array.ctypes.data)

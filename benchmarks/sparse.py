@@ -1,14 +1,14 @@
-"""Time and memory of exact solutions of large sparse processes.
+"""Measure the time and memory of exact solvers for large sparse MDPs.
 
     make bench-sparse
 
 The script accepts options such as `--states 2500 40000`, `--repeats 5` and `--largest 1000000`.
 
-Methods are timed in turn in one process, with one BLAS thread. The table gives median times, and
-their ratios to the time of QuantEcon's modified policy iteration (epsilon 1e-6) or of SciPy's
-BiCGSTAB (rtol 1e-13), which are less exact. The time of a step of a race does not include
-evaluations; its ratio is to 100 states. Each peak is that of a separate process that loads the
-decision process from a file and calls the method (on Linux). The book shows the recorded table.
+The methods are timed alternately in one process with one BLAS thread. The table gives median times
+and their ratios to the time of QuantEcon's modified policy iteration (epsilon 1e-6) or of SciPy's
+BiCGSTAB (rtol 1e-13), both of which are less accurate. The time per step of a race excludes
+evaluations; its ratio is to the time with 100 states. Peak memory is measured in a separate process
+that loads the MDP from a file and calls the method (on Linux). The book shows the recorded table.
 """
 
 # ruff: noqa: E402 - threads are limited before NumPy is imported
@@ -49,16 +49,16 @@ SCIPY = "SciPy, BiCGSTAB"
 OPTIMUM = (QUANTECON, "optimal", "bounds")
 EVALUATION = (SCIPY, "evaluate", "visits")
 STEP = "step of a race"
-STEPS = 200_000, 1_200_000  # two lengths of a run; their difference has no evaluation
+STEPS = 200_000, 1_200_000  # lengths of two runs; their time difference excludes evaluations
 Process = tuple[scipy.sparse.csr_array, np.ndarray]
 Methods = dict[str, Callable[[], Any]]
 Row = dict[str, Any]
 
 
 def slippery_grid(n_states: int) -> Process:
-    """Return a square grid with four moves; each turns left or right with probability 0.1.
+    """Return a square grid with four moves that slip left and right with probability 0.1 each.
 
-    The rewards of the states are drawn uniformly from [0, 1); the last corner is terminal.
+    State rewards are drawn uniformly from [0, 1); the last corner is terminal.
     """
     side = int(n_states**0.5)
     s = np.arange(side * side)
@@ -84,7 +84,7 @@ def slippery_grid(n_states: int) -> Process:
 
 
 def garnet(n_states: int) -> Process:
-    """Return a process with four actions per state and five random successors per action."""
+    """Return an MDP with four actions per state and five random successors per action."""
     rng = np.random.default_rng(0)
     columns = rng.integers(n_states, size=n_states * 20)
     data = rng.dirichlet(np.ones(5), size=n_states * 4).ravel()
@@ -98,7 +98,7 @@ PROCESSES: dict[str, Callable[[int], Process]] = {"grid": slippery_grid, "garnet
 
 
 def quantecon_problem(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> Any:
-    """Return the process as a QuantEcon problem, with self-loops at terminal states."""
+    """Return the MDP as a QuantEcon problem with self-loops at terminal states."""
     from quantecon.markov import DiscreteDP
 
     n, n_actions = rewards.shape
@@ -116,14 +116,14 @@ def quantecon_problem(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> An
 
 
 def finite_mdp(matrix: scipy.sparse.csr_array, rewards: np.ndarray) -> FiniteMDP:
-    """Return the process as a `FiniteMDP` that starts in the first state."""
+    """Return the MDP as a `FiniteMDP` that starts in the first state."""
     n, n_actions = rewards.shape
     ends = np.diff(matrix.indptr)[::n_actions] == 0
     return FiniteMDP(matrix, rewards, np.eye(1, n)[0], DISCOUNT, ends)
 
 
 def methods(matrix: scipy.sparse.csr_array, rewards: np.ndarray, file: Path) -> Methods:
-    """Return the methods on one process, which `file` contains."""
+    """Return the timed methods by name for one MDP, which `file` contains."""
     n, n_actions = rewards.shape
     theirs = cache(lambda: quantecon_problem(matrix, rewards))
     optimum = cache(lambda: sparse.optimal(matrix, rewards, DISCOUNT))
@@ -158,7 +158,7 @@ def methods(matrix: scipy.sparse.csr_array, rewards: np.ndarray, file: Path) -> 
 
 
 def seconds_per_step(process: FiniteMDP) -> float:
-    """Return the time of a step of PG-SM without evaluations."""
+    """Return the time per step of PG-SM in seconds, excluding evaluations."""
     problem, seeds, seconds = make_problem(process, 0.95), jekyll_hyde.seed_state(0, "", 0), []
     for steps in (STEPS[0], *STEPS):  # the first run compiles
         memory, begin = jekyll_hyde.RunBuffers(record_at=[steps]), perf_counter()
@@ -169,7 +169,7 @@ def seconds_per_step(process: FiniteMDP) -> float:
 
 
 def in_turn(called: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return the median seconds of each method, called in turn, without its first call."""
+    """Return the median time of alternating calls per method in seconds, excluding the first."""
     seconds: dict[str, list[float]] = {name: [] for name in called}
     for repeat in range(repeats + 1):
         for name, method in called.items():
@@ -181,7 +181,7 @@ def in_turn(called: dict[str, Callable[[], Any]], repeats: int) -> dict[str, flo
 
 
 def timed(name: str, n_states: int, groups: Sequence[Sequence[str]], repeats: int) -> list[Row]:
-    """Return the rows of the table for one process; the first method of a group is its unit."""
+    """Return the table rows for one MDP; ratios are to the first method of a group."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "process.npz"
@@ -204,7 +204,7 @@ def timed(name: str, n_states: int, groups: Sequence[Sequence[str]], repeats: in
 
 
 def peak(method: str, file: Path) -> float:
-    """Return the peak memory of this process in gigabytes after a call of a method."""
+    """Return the peak memory of this process in gigabytes after calling a method."""
     small = slippery_grid(600)
     finite_mdp(*small).save(file.with_suffix(".small"))
     methods(*small, file.with_suffix(".small"))[method]()  # compiles
@@ -215,7 +215,7 @@ def peak(method: str, file: Path) -> float:
         methods(scipy.sparse.csr_array(process._matrix), process.rewards, file)[method]()
     # `ru_maxrss` would include the memory of the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.split("VmHWM:")[1].split()[0]) / 1e6  # from kilobytes
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e6  # kilobytes to gigabytes
 
 
 def main() -> None:
@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, nargs="*", default=[2500, 40_000, 250_000])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--largest", type=int, default=1_000_000)
-    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)  # used in separate processes
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)  # for the separate processes
     arguments = parser.parse_args()
     if arguments.peak:
         print(peak(arguments.peak[0], Path(arguments.peak[1])))

@@ -1,19 +1,19 @@
 (** * SCE with approximate values: the loss of a step is bounded
 
-    The update sees values that are wrong by at most [eps].  A step loses at most eps times the
-    change of the policy ([approximate_step_advantage]), a step of SCE changes the policy by at
-    most 2 tanh(w/2) ([change_of_shift]), and so no value decreases by more than
+    The update uses values with errors of at most [eps].  A step loses at most eps times the
+    change of the policy ([approximate_step_advantage]), and a step of SCE changes the policy by at
+    most 2 tanh(w/2) ([change_of_shift]).  Therefore no value decreases by more than
     2 eps tanh(w/2) / (1 - gamma): [sce_approximate]. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Values Monotonicity StrictIncrease Masked.
 Open Scope R_scope.
 
-(** The sum of the changes of the probabilities: twice the distance in total variation. *)
+(** The sum of the absolute changes of the probabilities: twice the total variation distance. *)
 Definition change (n : nat) (p p' : nat -> R) : R := sum n (fun a => Rabs (p' a - p a)).
 
-(** A step that has no negative advantage at the values it sees loses at most eps times the change
-    of the policy at the true values. *)
+(** A step whose advantage at the approximate values is not negative loses at most eps times the
+    change of the policy at the true values. *)
 Theorem approximate_step_advantage : forall n p p' q seen eps,
   (forall a, (a < n)%nat -> Rabs (seen a - q a) <= eps) ->
   0 <= step_advantage n p p' seen ->
@@ -43,7 +43,7 @@ Proof.
   { apply Rmult_le_pos; [exact HL|]. left. apply Rinv_0_lt_compat. lra. }
   apply (policy_improvement M pi' (fun s => v s - B)); [exact Hpi|exact Hv'|].
   intros s Hs. specialize (HA s Hs).
-  (* the action values at v - B are at least those at v, less gamma B *)
+  (* the action values at v - B are at least those at v minus gamma B *)
   assert (Q : sum (n_actions M) (fun a => pi' s a * (q_of M v s a - gamma M * B))
               <= sum (n_actions M) (fun a => pi' s a * q_of M (fun s => v s - B) s a)).
   { apply sum_le. intros a Ha. apply Rmult_le_compat_l; [apply (Hpi s Hs), Ha|]. unfold q_of.
@@ -164,8 +164,8 @@ Proof.
   destruct (a =? g); nra.
 Qed.
 
-(** *** SCE with values that are wrong by at most eps.  Half the change of a policy, its distance in
-    total variation, is at most (e^w - 1) / (e^w + 1) = tanh(w/2), and no value decreases by more
+(** *** SCE with values whose errors are at most eps.  Half the change of a policy, its total
+    variation distance, is at most (e^w - 1) / (e^w + 1) = tanh(w/2), and no value decreases by more
     than 2 eps tanh(w/2) / (1 - gamma). *)
 Theorem sce_approximate : forall M weights w seen theta theta' v v' eps,
   is_value M (policy_of M softmax theta) v -> is_value M (policy_of M softmax theta') v' ->

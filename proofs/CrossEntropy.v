@@ -1,22 +1,22 @@
 (** * The conjecture on CE is false (weights bounded below at every state and step)
 
     The paper conjectures (section 3.1) that the cross-entropy update converges to the global
-    optimum.  Here is the process of the book's chapter with three states, gamma = 9/10, and the
-    book's schedule of period 8 with the spread 1/5: every state is updated at every step, with a
-    weight between 1/5 and 30.2, so that all weights sum to infinity.  From every start in an open
-    set, CE follows the same greedy actions for ever and its values do not converge: none is ever
-    within 4.3 of its optimum, that of s_0 falls more than 18 below once a period.  The theorems are
-    [conjecture_on_ce_is_false] and [conjecture_refuted].
+    optimum.  The counterexample is the MDP of the book's chapter with three states, gamma = 9/10,
+    and the book's schedule of period 8 with the spread 1/5: every state is updated at every step
+    with a weight between 1/5 and 30.2, so that the weights sum to infinity.  From every start in an
+    open set, CE repeats the same greedy actions forever and its values do not converge: no value is
+    ever within 4.3 of its optimum, and that of s_0 falls more than 18 below it once per period.
+    The theorems are [conjecture_on_ce_is_false] and [conjecture_refuted].
 
-    The idea.  A *trapping box*.  CE uses the values only through the greedy actions.  Given these,
-    the states do not influence each other.  Enclose the parameters before each of the eight steps
-    in a box (the table [phases] below).  Then
+    The proof uses a *trapping box*.  CE depends on the values only through the greedy actions.
+    Given these actions, the states do not influence each other.  Enclose the parameters before each
+    of the eight steps in a box (the table [phases] below).  Then
 
-    - the parameters in box [k] enclose the values, and these decide the greedy actions of step [k];
+    - the parameters in box [k] bound the values, which determine the greedy actions of step [k];
     - these greedy actions lead from box [k] into box [k + 1], and from box 7 into box 0.
 
-    All states have three actions, as in [pu_lib]: the third action of s_1 and s_2 ends the episode
-    with the reward -2; it is never greedy, and it must not be too probable at the start. *)
+    All states have three actions, as in [pu_lib].  The third action of s_1 and s_2 ends the episode
+    with reward -2; it is never greedy, and its initial probability must not be too large. *)
 
 Require Import Reals Arith Lra Lia List.
 Import ListNotations.
@@ -24,9 +24,9 @@ From Interval Require Import Tactic.
 From PolicyUpdates Require Import Definitions CrossEntropyInterval.
 Open Scope R_scope.
 
-(** ** The process *)
+(** ** The MDP *)
 
-(** Where each action leads, state by state; [None] ends the episode. *)
+(** The successor for each state and action; [None] ends the episode. *)
 Definition successors : list (list (option nat)) :=
   [[Some 0; Some 2; Some 1];
    [Some 0; None;   None];
@@ -45,10 +45,10 @@ Definition transition (s a s' : nat) : R :=
 
 Definition reward (s a : nat) : R := nth a (nth s rewards []) 0.
 
-(** Splits a natural number known to be below 3 (or below 8) into its cases. *)
+(** Split a natural number below 3 (or below 8) into cases. *)
 Ltac cases n := repeat (destruct n as [|n]; [| try (exfalso; lia)]).
 
-(** What a process asks for: probabilities, summing to at most 1, and a discount below 1. *)
+(** The MDP is valid: probabilities sum to at most 1, and the discount is below 1. *)
 Lemma transition_nonneg : forall s a s', (s < 3)%nat -> (a < 3)%nat -> (s' < 3)%nat ->
   0 <= transition s a s'.
 Proof.
@@ -69,7 +69,7 @@ Definition process : MDP := {|
   two_actions := le_S 2 2 (le_n 2);
   P_nonneg := transition_nonneg; P_sum := transition_sum; gamma_range := discount_range |}.
 
-(** The nine action values, written out. *)
+(** The nine action values, in explicit form. *)
 Definition q_table (v : nat -> R) (s a : nat) : R :=
   nth a (nth s
     [[1 + 9 / 10 * v 0%nat; 9 / 10 * v 2%nat; 1 + 9 / 10 * v 1%nat];
@@ -89,7 +89,7 @@ Qed.
 (** v_*(s_0) = 280/19 = 14.7368..., v_*(s_1) = 290/19, v_*(s_2) = 233/19. *)
 Definition v_star (s : nat) : R := nth s [280 / 19; 290 / 19; 233 / 19] 0.
 
-(** [v] are the optimal values: the largest that a policy can have, at all states at once. *)
+(** [v] are the optimal values: a policy attains them, and no policy exceeds them in any state. *)
 Definition is_optimal (M : MDP) (v : nat -> R) : Prop :=
   (exists pi, is_policy M pi /\ is_value M pi v) /\
   forall pi v', is_policy M pi -> is_value M pi v' -> forall s, (s < n_states M)%nat -> v' s <= v s.
@@ -109,7 +109,7 @@ Proof.
   - intros a Ha. rewrite q_of_process by lia. cases s; cases a; cbn; lra.
 Qed.
 
-(** The Bellman equation of any policy of the process, written out. *)
+(** The Bellman equation of any policy, in explicit form. *)
 Lemma value_equations : forall pi v, is_policy process pi -> is_value process pi v ->
   v 0%nat = pi 0%nat 0%nat * (1 + 9 / 10 * v 0%nat) + pi 0%nat 1%nat * (9 / 10 * v 2%nat)
             + pi 0%nat 2%nat * (1 + 9 / 10 * v 1%nat) /\
@@ -133,8 +133,8 @@ Proof.
   repeat split; try (apply Hpos; lia). lra.
 Qed.
 
-(** No policy has larger values: if v(s_0) exceeded v_*(s_0) by D, then the successors' excesses
-    would be at most D, and D <= 9/10 D. *)
+(** No policy has larger values: if v(s_0) exceeded v_*(s_0) by D, the successors would exceed
+    their values by at most D, so that D <= 9/10 D. *)
 Theorem v_star_optimal : is_optimal process v_star.
 Proof.
   split.
@@ -160,8 +160,8 @@ Qed.
 
 (** ** The schedule *)
 
-(** The spread 1/5 at every state and step, and the book's schedule of period 8 on top of it: at
-    step [k] of the period, one state has the additional weight 10, 20 or 30. *)
+(** The spread 1/5 at every state and step plus the book's schedule of period 8: at step [k] of
+    the period, one state has the additional weight 10, 20 or 30. *)
 Definition scheduled (k : nat) : nat := nth k [2; 0; 0; 2; 1; 0; 1; 0]%nat 0%nat.
 Definition extra (k : nat) : R := nth k [10; 30; 10; 10; 10; 10; 10; 20] 0.
 
@@ -184,11 +184,13 @@ Definition greedy (k s : nat) : nat :=
 
 (** ** Coordinates
 
-    Only differences of parameters matter.  In s_0: by how much a_0 and a_2 lead a_1. *)
+    Only differences of parameters matter.  The coordinates in s_0 are the parameters of a_0 and a_2
+    relative to that of a_1. *)
 Definition lead0 (theta : nat -> R) : R := theta 0%nat - theta 1%nat.
 Definition lead2 (theta : nat -> R) : R := theta 2%nat - theta 1%nat.
 
-(** In s_1 and s_2: by how much a_1 leads a_0, and by how much their mean leads a_2. *)
+(** The coordinates in s_1 and s_2 are the parameter of a_1 relative to that of a_0, and the mean of
+    both relative to that of a_2. *)
 Definition tilt (theta : nat -> R) : R := theta 1%nat - theta 0%nat.
 Definition mean_lead (theta : nat -> R) : R := (theta 0%nat + theta 1%nat) / 2 - theta 2%nat.
 
@@ -237,8 +239,8 @@ Proof.
   split; field; repeat split; lra.
 Qed.
 
-(** If the mean of a_0 and a_1 is 10 ahead, the probability of a_2 is below 1/20000: one of the two
-    is at least 10 ahead. *)
+(** If the mean parameter of a_0 and a_1 exceeds that of a_2 by 10, the probability of a_2 is below
+    1/20000, because one of the two exceeds it by at least 10. *)
 Lemma stray_small : forall theta, 10 <= mean_lead theta -> 0 <= softmax 3 theta 2 <= 1 / 20000.
 Proof.
   intros theta H. unfold softmax, mean_lead in *; cbn [sum].
@@ -278,7 +280,8 @@ Proof.
   rewrite S0, S1, S2. unfold lead0, lead2. split; ring.
 Qed.
 
-(** In s_1 and s_2 the mean of a_0 and a_1 never loses ground to a_2, which is never greedy. *)
+(** In s_1 and s_2, the mean of a_0 and a_1 never decreases relative to a_2, which is never
+    greedy. *)
 Lemma update_pair : forall w g theta theta', (g < 2)%nat -> 0 <= w -> ce_update w g theta theta' ->
   tilt theta' = move_tilt w g (softmax 3 theta 2) (tilt theta) /\
   mean_lead theta <= mean_lead theta'.
@@ -330,7 +333,7 @@ Proof.
   assert (0 <= p2 * (9 / 10 - 81 / 100 * a)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
-(** To multiply an equation by its denominator. *)
+(** Multiplication of an equation by its denominator. *)
 Lemma quotient_times : forall n d, 0 < d -> n / d * d = n.
 Proof. intros n d H. field. lra. Qed.
 
@@ -416,7 +419,7 @@ Definition in_phase (k : nat) (theta : nat -> nat -> R) : Prop :=
   within (tilt2_in (phase k)) (tilt (theta 2%nat)) /\
   10 <= mean_lead (theta 1%nat) /\ 10 <= mean_lead (theta 2%nat).
 
-(** Replaces the tables by their entries. *)
+(** Replace the tables by their entries. *)
 Ltac look_up :=
   unfold within, period_weight, scheduled, extra, greedy, hit, next, phase, phases in *;
   cbn [nth fst snd Nat.eqb
@@ -456,7 +459,7 @@ Qed.
 
 (** *** From the values to the greedy actions *)
 
-(** The greedy action is ahead of every other action, at every state. *)
+(** The greedy action has a larger value than every other action in every state. *)
 Lemma greedy_strict : forall k v s a, (k < 8)%nat -> (s < 3)%nat -> (a < 3)%nat ->
   within (v0_in (phase k)) (v 0%nat) -> within (v1_in (phase k)) (v 1%nat) ->
   within (v2_in (phase k)) (v 2%nat) -> a <> greedy k s ->
@@ -469,7 +472,7 @@ Qed.
 
 (** *** From one box to the next *)
 
-(** s_0: two coordinates, cut into small boxes by the tactic. *)
+(** In s_0, the tactic splits the two coordinates into small boxes. *)
 Lemma step_s0 : forall k x y, (k < 8)%nat ->
   within (lead0_in (phase k)) x -> within (lead2_in (phase k)) y ->
   within (lead0_in (phase (next k))) (move0 (period_weight k 0) (greedy k 0) x y) /\
@@ -479,8 +482,8 @@ Proof.
   cases k; look_up; split; interval with (i_bisect x, i_bisect y, i_prec 40).
 Qed.
 
-(** s_1 and s_2: one coordinate; the probability [e] of a_2 is all that is known of the third
-    action. *)
+(** In s_1 and s_2, there is one coordinate; of the third action, only the probability [e] is
+    used. *)
 Lemma step_s1 : forall k e d, (k < 8)%nat -> 0 <= e <= 1 / 20000 ->
   within (tilt1_in (phase k)) d ->
   within (tilt1_in (phase (next k))) (move_tilt (period_weight k 1) (greedy k 1) e d).
@@ -511,7 +514,7 @@ Proof.
   - cbn [sum] in *. field. lra.
 Qed.
 
-(** In s_1 and s_2 the third action is never greedy. *)
+(** In s_1 and s_2, the third action is never greedy. *)
 Lemma greedy_pair : forall k s, (k < 8)%nat -> (1 <= s < 3)%nat -> (greedy k s < 2)%nat.
 Proof. intros k s Hk Hs. destruct s as [|s]; [lia|]. cases k; cases s; cbn; lia. Qed.
 
@@ -522,7 +525,7 @@ Proof.
   destruct (s =? scheduled k); cases k; cbn [nth]; lra.
 Qed.
 
-(** In box [k] the values are in the ranges of the table. *)
+(** In box [k], the values are in the ranges of the table. *)
 Lemma values_in_phase : forall k theta v, (k < 8)%nat -> in_phase k theta ->
   is_value process (policy_of process softmax theta) v ->
   within (v0_in (phase k)) (v 0%nat) /\ within (v1_in (phase k)) (v 1%nat) /\
@@ -545,7 +548,7 @@ Proof.
   split; [rewrite V1; apply v1_enclosed | rewrite V2; apply v2_enclosed]; assumption.
 Qed.
 
-(** In box [k] the action [greedy k s] is greedy, and no other one is. *)
+(** In box [k], the action [greedy k s] is greedy, and no other action is. *)
 Lemma greedy_in_phase : forall k theta v s g, (k < 8)%nat -> in_phase k theta ->
   is_value process (policy_of process softmax theta) v -> (s < 3)%nat ->
   is_greedy 3 (q_of process v s) g <-> g = greedy k s.
@@ -601,7 +604,7 @@ Proof.
   apply (greedy_in_phase (t mod 8) (theta t) (v t) s g Hk IH Hv Hs) in Hg. subst g. exact Hup.
 Qed.
 
-(** ** There is such a run from every start in box 0 *)
+(** ** Such a run exists from every start in box 0 *)
 
 (** The parameters after [t] updates, from [theta]. *)
 Fixpoint orbit (theta : nat -> nat -> R) (t : nat) : nat -> nat -> R :=
@@ -610,7 +613,7 @@ Fixpoint orbit (theta : nat -> nat -> R) (t : nat) : nat -> nat -> R :=
   | S u => fun s => ce_formula 3 (weight u s) (greedy (u mod 8) s) (orbit theta u s)
   end.
 
-(** By the same induction as above, it stays in the boxes, so that its actions are greedy. *)
+(** By the same induction, the run stays in the boxes, so that its actions are greedy. *)
 Theorem run_exists : forall start, in_phase 0 start ->
   is_run process softmax ce weight (orbit start)
     (fun t => solution (policy_of process softmax (orbit start t))).
@@ -632,8 +635,8 @@ Qed.
 
 (** ** The theorem *)
 
-(** The set of starts: box 0, written out.  Constants added to all parameters of a state do not
-    matter.  It has interior points: any start near [centre] is in it. *)
+(** The set of starts: box 0 in explicit form.  Constants added to all parameters of a state do not
+    matter.  The set has interior points: it contains any start near [centre]. *)
 Definition is_start (theta : nat -> nat -> R) : Prop :=
   14.9 <= theta 0%nat 0%nat - theta 0%nat 1%nat <= 15.3 /\
   34.9 <= theta 0%nat 2%nat - theta 0%nat 1%nat <= 35.4 /\
@@ -652,11 +655,11 @@ Definition centre (s a : nat) : R :=
 Definition near (theta theta' : nat -> nat -> R) : Prop :=
   forall s a, (s < 3)%nat -> (a < 3)%nat -> Rabs (theta s a - theta' s a) < 1 / 20.
 
-(** The written-out set is box 0. *)
+(** The explicit set is box 0. *)
 Lemma start_in_phase : forall theta, is_start theta <-> in_phase 0 theta.
 Proof. intros theta. reflexivity. Qed.
 
-(** Differences are off by less than 1/10. *)
+(** Differences change by less than 1/10. *)
 Lemma near_centre : forall theta, near theta centre -> is_start theta.
 Proof.
   intros theta H.
@@ -683,7 +686,7 @@ Proof.
   destruct (s =? scheduled k); cases k; cbn [nth]; lra.
 Qed.
 
-(** So the weights of each state sum to infinity. *)
+(** The weights of each state sum to infinity. *)
 Lemma weight_sum : forall s B, exists n, B < sum n (fun t => weight t s).
 Proof.
   intros s B.
@@ -736,8 +739,8 @@ Qed.
 
 (** The conjecture on CE is false.  The weights are at least 1/5 and at most 30.2 at every state and
     step, and sum to infinity.  From every start of a set with interior points there is a run of CE.
-    Along every run of CE from there no value is ever within 4.3 of the optimal one; that of s_0 is
-    never within 4.8, falls more than 18 below it once a period, and has no limit. *)
+    Along every run of CE from there, no value is ever within 4.3 of the optimal one; that of s_0 is
+    never within 4.8, falls more than 18 below it once per period, and has no limit. *)
 Theorem conjecture_on_ce_is_false :
   (forall t s, 1 / 5 <= weight t s <= 151 / 5) /\
   (forall s B, exists n, B < sum n (fun t => weight t s)) /\
@@ -765,9 +768,8 @@ Proof.
   pose proof (HL N). unfold R_dist in A, B. apply Rabs_def2 in A. apply Rabs_def2 in B. lra.
 Qed.
 
-(** In particular: it is not true that, in every process, CE with weights that are bounded, bounded
-    below by a positive number at every state and step, and have infinite sums, converges to the
-    optimal values. *)
+(** In particular, it is not true that in every MDP CE converges to the optimal values if the
+    weights are bounded, bounded below by a positive number, and have infinite sums. *)
 Corollary conjecture_refuted :
   ~ forall (M : MDP) (w : nat -> nat -> R) (low high : R) theta v vstar, 0 < low ->
       (forall t s, (s < n_states M)%nat -> low <= w t s <= high) ->

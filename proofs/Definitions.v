@@ -1,11 +1,11 @@
-(** * The objects of the book: processes, values, the five updates, their runs
+(** * The definitions of the book: MDPs, values, the five updates and their runs
 
     This file contains definitions only, and mirrors [pu_lib.mdp], [pu_lib.updates] and
     [pu_lib.chapters.domino.quantities] formula by formula.
 
     Convention.  A set of [n] actions (or states) is the set of the natural numbers [0], ..., [n-1].
-    A function on it is a function on all natural numbers, whose values from [n] on are never looked
-    at.  A policy [pi] is a function of a state and an action: [pi s a] is the paper's pi(a|s). *)
+    A function on it is a function on all natural numbers whose values at [n] and above are never
+    used.  A policy [pi] is a function of a state and an action: [pi s a] is the paper's pi(a|s). *)
 
 Require Import Reals Arith.
 Open Scope R_scope.
@@ -19,9 +19,9 @@ Fixpoint sum (n : nat) (f : nat -> R) : R :=
 
 (** ** Finite Markov decision processes *)
 
-(** [P s a s'] is the probability to enter [s'] by action [a] in state [s].  What is missing to one
-    in a row is the probability that the trajectory ends: a terminal state has an empty row.
-    [r s a] is the expected reward. *)
+(** [P s a s'] is the probability of entering [s'] after action [a] in state [s].  If a row sums to
+    less than one, the difference is the probability that the trajectory ends; the row of a terminal
+    state is zero.  [r s a] is the expected reward. *)
 Record MDP := {
   n_states : nat;
   n_actions : nat;
@@ -52,7 +52,7 @@ Definition is_distribution (n : nat) (p : nat -> R) : Prop :=
 Definition is_policy (M : MDP) (pi : nat -> nat -> R) : Prop :=
   forall s, (s < n_states M)%nat -> is_distribution (n_actions M) (pi s).
 
-(** [g] is a greedy action: any one of the maximisers of [q], ties included. *)
+(** [g] is a greedy action: any maximiser of [q], including ties. *)
 Definition is_greedy (n : nat) (q : nat -> R) (g : nat) : Prop :=
   (g < n)%nat /\ forall a, (a < n)%nat -> q a <= q g.
 
@@ -112,7 +112,7 @@ Definition distance2 (n : nat) (x y : nat -> R) : R := sum n (fun a => (x a - y 
 
 (** [y] is the Euclidean projection of [x] on the simplex: a point of the simplex, and none is
     nearer to [x].  (Projection.v proves that it is unique, and that it is max(0, x_a - lambda)
-    with the lambda that makes the sum one.) *)
+    with the lambda for which the sum is one.) *)
 Definition is_projection (n : nat) (x y : nat -> R) : Prop :=
   is_distribution n y /\ forall z, is_distribution n z -> distance2 n x y <= distance2 n x z.
 
@@ -145,8 +145,8 @@ Definition Parametrization := nat -> (nat -> R) -> nat -> R.
 Definition policy_of (M : MDP) (par : Parametrization) (theta : nat -> nat -> R) :
   nat -> nat -> R := fun s => par (n_actions M) (theta s).
 
-(** A run of exact updates: [theta t s a] are the parameters before update [t], [v t] the values of
-    their policy, [w t s] the weights; all states are updated at once. *)
+(** A run of exact updates: [theta t s a] are the parameters before update [t], [v t] are the values
+    of their policy, and [w t s] are the weights; all states are updated simultaneously. *)
 Definition is_run (M : MDP) (par : Parametrization) (step : Step)
     (w : nat -> nat -> R) (theta : nat -> nat -> nat -> R) (v : nat -> nat -> R) : Prop :=
   forall t, is_value M (policy_of M par (theta t)) (v t) /\
@@ -186,8 +186,8 @@ Definition is_strict_recovery (par : Parametrization) (n : nat) (theta : nat -> 
 Definition flipped (par : Parametrization) (theta : nat -> nat -> nat -> R) (t k : nat) : Prop :=
   par 2%nat (theta t k) 1%nat > par 2%nat (theta 0%nat k) 1%nat.
 
-(** A run of the domino setting: the last state always sees q = (0, 1); any other sees (0, 1) if
-    the next state has flipped, and (1, 0) if it has not.  [w k] is the weight of state [k]. *)
+(** A run of the domino setting: the last state always has q = (0, 1); any other state has (0, 1) if
+    the next state has flipped, and (1, 0) otherwise.  [w k] is the weight of state [k]. *)
 Definition is_domino (par : Parametrization) (step : Step) (h : nat) (w : nat -> R)
     (theta : nat -> nat -> nat -> R) : Prop :=
   forall t k, (k < h)%nat ->

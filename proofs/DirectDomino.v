@@ -1,14 +1,15 @@
 (** * The domino setting: DI needs more steps than Theorem 6(ii) of the paper says
 
-    The paper: DI solves the domino setting in at most 1 + (|S| - 1) / eta steps.  A flip is a
-    *strict* recovery, which takes one step more than a recovery when eta divides 1; the proof has
-    lost this.  With eta = d = 1, DI takes 2 |S| - 1 steps for every number of states, and the
-    printed bound is |S| ([theorem_6_ii_is_false]).  What is true ([theorem_6_ii]): at most
-    1 + (|S| - 1) (floor (1 / (eta d)) + 1) steps.
+    The paper states that DI solves the domino setting in at most 1 + (|S| - 1) / eta steps.  A flip
+    is a *strict* recovery, which takes one step more than a recovery if eta divides 1; the proof
+    omits this step.  With eta = d = 1, DI takes 2 |S| - 1 steps for every number of states, but the
+    printed bound is |S| ([theorem_6_ii_is_false]).  The correct bound is
+    1 + (|S| - 1) (floor (1 / (eta d)) + 1) steps ([theorem_6_ii]).
 
-    The idea.  DI moves pi(a_1) by w/2 a step, up to the walls 0 and 1.  From pi_0(a_1) = x a state
-    climbs for at most L = 2 (1 - x) / w steps, however long it waits.  So it has to descend
-    E = min (n, L) steps after n steps of waiting, and strictly more to flip: floor E + 1. *)
+    The proof uses that DI moves pi(a_1) by w/2 per step within [0, 1].  From pi_0(a_1) = x, a state
+    increases pi(a_1) for at most L = 2 (1 - x) / w steps, however long it waits.  After n steps of
+    waiting, it therefore has to reverse E = min (n, L) steps, and needs strictly more to flip:
+    floor E + 1. *)
 
 Require Import Reals Arith Lra Lia.
 From PolicyUpdates Require Import Definitions Projection DominoRuns.
@@ -47,10 +48,10 @@ Proof.
   rewrite INR_IZR_INZ, Z2Nat.id by exact H. lra.
 Qed.
 
-(** How many steps a state can climb from pi_0(a_1) = [x]. *)
+(** The number of steps in which pi(a_1) can increase from pi_0(a_1) = [x]. *)
 Definition room (w x : R) : R := 2 * (1 - x) / w.
 
-(** Climbing the room leads to 1. *)
+(** After this number of steps, pi(a_1) is 1. *)
 Lemma room_times : forall w x, 0 < w -> w / 2 * room w x = 1 - x.
 Proof. intros w x Hw. unfold room. field. lra. Qed.
 
@@ -92,13 +93,13 @@ Proof.
   - rewrite Nat.add_succ_r. pose proof (Hrun (n + m)%nat) as step.
     rewrite (proj2 (Nat.ltb_ge (n + m) n)) in step by lia.
     rewrite (proj2 (di_step w _ _ Hw (dist (n + m)%nat)) step), IH, S_INR.
-    (* above the wall or not, before and after the step *)
+    (* cases: above zero or not, before and after the step *)
     unfold Rmax. set (E := Rmin _ _).
     destruct (Rle_dec 0 (theta 0%nat 0%nat + w / 2 * (E - INR m))),
       (Rle_dec 0 (theta 0%nat 0%nat + w / 2 * (E - (INR m + 1)))), (Rle_dec 0 _); nra.
 Qed.
 
-(** m > min (n, L) for the first time at m = min (n, floor L) + 1. *)
+(** The first m with m > min (n, L) is m = min (n, floor L) + 1. *)
 Lemma above_min : forall n m L, 0 <= L ->
   (Rmin (INR n) L < INR m <-> (Nat.min n (floor L) + 1 <= m)%nat).
 Proof.
@@ -151,7 +152,7 @@ Definition good_start (h : nat) (theta : nat -> nat -> nat -> R) : Prop :=
 Definition uniform_start (h : nat) (theta : nat -> nat -> nat -> R) : Prop :=
   forall k a, (k < h)%nat -> (a < 2)%nat -> theta 0%nat k a = 1 / 2.
 
-(** Unlearning [n] steps takes a state to its flip at the strict recovery. *)
+(** A state that unlearns [n] steps flips at the strict recovery. *)
 Lemma unlearning_flips : forall w n theta k, 0 < w -> is_distribution 2%nat (theta 0%nat k) ->
   0 < theta 0%nat k 0%nat -> is_unlearning di (fun _ => w) n (fun t => theta t k) ->
   flips_for_good direct theta k (n + (Nat.min n (floor (room w (theta 0%nat k 0%nat))) + 1)).
@@ -159,7 +160,7 @@ Proof.
   intros w n theta k Hw H0 Hx Hrun.
   pose proof (unlearning_distribution w n (fun t => theta t k) H0 Hrun) as dist.
   destruct (below_start w n (fun t => theta t k) Hw H0 Hx Hrun) as [forth back].
-  (* flipped means: pi(a_1) is below its start *)
+  (* a state has flipped if pi(a_1) is below its start *)
   assert (F : forall t, flipped direct theta t k <-> theta t k 0%nat < theta 0%nat k 0%nat).
   { intros t. unfold flipped, direct. destruct (dist t) as [_ A], H0 as [_ B].
     cbn [sum] in A, B. split; lra. }
@@ -180,7 +181,7 @@ Proof.
   exact (last_is_unlearning _ _ h w theta Hh Hrun).
 Qed.
 
-(** The recursion, exactly: n_h = 1 and n_k = n_{k+1} + min (n_{k+1}, floor L_k) + 1, for all
+(** The exact recursion: n_h = 1 and n_k = n_{k+1} + min (n_{k+1}, floor L_k) + 1, for all
     weights w_k > 0 and all starts with pi_0(a_1|s_k) > 0. *)
 Theorem direct_recursion : forall h w theta, (1 <= h)%nat ->
   (forall k, (k < h)%nat -> 0 < w k) -> good_start h theta -> is_domino direct di h w theta ->
@@ -194,7 +195,7 @@ Proof.
   exact (waiting_is_unlearning _ _ h w theta k n Hk Hrun Hn).
 Qed.
 
-(** The uniform start is a good one. *)
+(** The uniform start satisfies these conditions. *)
 Lemma uniform_is_good : forall h theta, uniform_start h theta -> good_start h theta.
 Proof.
   intros h theta H k Hk. repeat split.
@@ -204,7 +205,7 @@ Proof.
 Qed.
 
 (** From the uniform start and with equal weights eta d, L = 1 / (eta d) for every state.  The flip
-    times, from the last state back to the first: n_h = 1 and
+    times from the last state back to the first are n_h = 1 and
     n_k = n_{k+1} + min (n_{k+1}, floor (1 / (eta d))) + 1. *)
 Fixpoint flip_times (wall : nat) (j : nat) : nat :=
   match j with
@@ -255,7 +256,7 @@ Qed.
 
 (** ** Theorem 6(ii) as printed is false *)
 
-(** With eta = d = 1 DI needs 2 |S| - 1 steps: the wall is reached after one step. *)
+(** With eta = d = 1, DI needs 2 |S| - 1 steps, because pi(a_1) reaches 0 or 1 after one step. *)
 Lemma direct_at_one : forall h theta, (1 <= h)%nat -> uniform_start h theta ->
   is_domino direct di h (fun _ => 1) theta -> is_flip_time direct theta 0 (2 * h - 1).
 Proof.
@@ -274,7 +275,7 @@ Proof.
 Qed.
 
 (** For every number of states h >= 2 there is a run of DI with eta = d = 1 from the uniform start
-    that is not solved within 1 + (h - 1) / eta steps: it is solved at 2 h - 1 exactly. *)
+    that is not solved within 1 + (h - 1) / eta steps: it is solved at exactly 2 h - 1. *)
 Theorem theorem_6_ii_is_false : forall h, (2 <= h)%nat ->
   exists theta, uniform_start h theta /\ is_domino direct di h (fun _ => 1) theta /\
     is_flip_time direct theta 0 (2 * h - 1) /\
@@ -288,7 +289,7 @@ Proof.
   rewrite minus_INR, mult_INR by lia. apply le_INR in Hh. simpl in *. lra.
 Qed.
 
-(** In particular the printed statement is refuted, as it stands (with d = 1). *)
+(** In particular, the printed statement is false (with d = 1). *)
 Corollary printed_bound_is_false :
   ~ forall h eta theta n1, (1 <= h)%nat -> 0 < eta -> uniform_start h theta ->
       is_domino direct di h (fun _ => eta) theta -> is_flip_time direct theta 0 n1 ->

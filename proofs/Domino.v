@@ -1,21 +1,21 @@
 (** * The domino setting: PG-SM takes 2^|S| - 1 steps (Theorem 6(i) of the paper)
 
-    States [0], ..., [h - 1] with two actions each.  The last one always sees q = (0, 1); any other
-    sees q = (1, 0) until the next one has flipped.  Each state has to unlearn what it learnt while
-    it waited, and by Theorem 4(i) this takes longer than it waited: the time doubles at each state.
-    The theorem is [theorem_6_i_pg_sm]. *)
+    The states [0], ..., [h - 1] have two actions each.  The last state always has q = (0, 1); any
+    other state has q = (1, 0) until the next one has flipped.  Each state has to unlearn the steps
+    that it took while waiting, which takes longer than the waiting by Theorem 4(i), so that the
+    time doubles at each state.  The theorem is [theorem_6_i_pg_sm]. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Unlearning DominoRuns.
 Open Scope R_scope.
 
-(** A state has flipped when the probability of its first action is below its start. *)
+(** A state has flipped if the probability of its first action is below its start. *)
 Lemma flipped_first : forall theta t k, flipped softmax theta t k <->
   softmax 2 (theta t k) 0%nat < softmax 2 (theta 0%nat k) 0%nat.
 Proof. intros theta t k. unfold flipped. rewrite !softmax_two_second. split; lra. Qed.
 
-(** Unlearning [n] steps takes a state to its flip at the strict recovery: forward it stays
-    unflipped, backward it falls at every step. *)
+(** A state that unlearns [n] steps flips at the strict recovery: it does not flip in forward steps,
+    and pi(a_1) decreases in every backward step. *)
 Lemma unlearning_flips : forall theta k n m w, 0 < w ->
   is_unlearning pg_sm (fun _ => w) n (fun t => theta t k) ->
   is_strict_recovery softmax n (fun t => theta t k) m -> flips_for_good softmax theta k (n + m).
@@ -47,8 +47,8 @@ Proof.
   - intros k Hk. replace k with 0%nat by lia. simpl. lra.
 Qed.
 
-(** *** The recursion: no flipped state un-flips, the last state flips at time 1, and
-    n_k = n_{k+1} + n'_s(n_{k+1}), the strict recovery computed with the weight w_k. *)
+(** *** The recursion: flipped states stay flipped, the last state flips at time 1, and
+    n_k = n_{k+1} + n'_s(n_{k+1}), where the strict recovery uses the weight w_k. *)
 Theorem domino_recursion : forall h w theta, (1 <= h)%nat ->
   (forall k, (k < h)%nat -> 0 < w k) ->
   (forall k, (k < h - 1)%nat -> 1 / 2 <= softmax 2 (theta 0%nat k) 0%nat) ->
@@ -64,7 +64,7 @@ Proof.
   intros h w theta Hh Hw Hhalf Hrun.
   pose proof (last_flips h w theta Hh (Hw (h - 1)%nat ltac:(lia)) Hrun) as Hlast.
   split; [apply Hlast|].
-  (* one state: if its successor flips for good, so does it *)
+  (* if the successor of a state stays flipped, so does the state *)
   assert (Hstep : forall k n, (k < h - 1)%nat -> flips_for_good softmax theta (S k) n ->
             exists m, is_unlearning pg_sm (fun _ => w k) n (fun t => theta t k) /\
               is_strict_recovery softmax n (fun t => theta t k) m /\
@@ -86,8 +86,8 @@ Proof.
   exists n, m. exact (conj (proj1 Hn) (conj Hun (conj Hm (conj Hflip Hgood)))).
 Qed.
 
-(** *** Theorem 6(i) for PG-SM, as the book has it: from pi_0(a_1|s) >= 1/2 in all states but the
-    last, with any positive weights, the setting is solved, and not before time 2^h - 1. *)
+(** *** Theorem 6(i) for PG-SM, as stated in the book: if pi_0(a_1|s) >= 1/2 in all states but the
+    last and all weights are positive, the setting is solved at time 2^h - 1 or later. *)
 Theorem theorem_6_i_pg_sm : forall h w theta, (1 <= h)%nat ->
   (forall k, (k < h)%nat -> 0 < w k) ->
   (forall k, (k < h - 1)%nat -> 1 / 2 <= softmax 2 (theta 0%nat k) 0%nat) ->
@@ -115,7 +115,7 @@ Proof.
   exists n. split; [exact Hn|lia].
 Qed.
 
-(** There is such a run from any start, with any weights. *)
+(** Such a run exists from any start and with any weights. *)
 Theorem pg_sm_domino_exists : forall h w start,
   exists theta, theta 0%nat = start /\ is_domino softmax pg_sm h w theta.
 Proof.

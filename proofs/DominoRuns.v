@@ -1,7 +1,7 @@
 (** * Runs of the domino setting, for any update
 
-    What Theorem 6 of the paper needs for every update: a state that waits for the next one to flip
-    is a state that unlearns; and runs of the setting exist. *)
+    These results are needed for Theorem 6 of the paper with every update: a state that waits for
+    the next one to flip is a state that unlearns, and runs of the setting exist. *)
 
 Require Import Reals Lra Lia.
 From PolicyUpdates Require Import Definitions.
@@ -20,8 +20,8 @@ Qed.
 Definition flips_for_good (par : Parametrization) (theta : nat -> nat -> nat -> R) (k n : nat) :
   Prop := is_flip_time par theta k n /\ forall t, (n <= t)%nat -> flipped par theta t k.
 
-(** A state whose successor flips for good at time [n] makes [n] forward steps, and only backward
-    ones afterwards. *)
+(** A state whose successor flips at time [n] and stays flipped takes [n] forward steps, and only
+    backward steps afterwards. *)
 Lemma waiting_is_unlearning : forall par step h w theta k n, (k < h - 1)%nat ->
   is_domino par step h w theta -> flips_for_good par theta (S k) n ->
   is_unlearning step (fun _ => w k) n (fun t => theta t k).
@@ -32,7 +32,7 @@ Proof.
   - exact (proj1 (Hrun t k ltac:(lia)) (or_intror (Hgood t Ht))).
 Qed.
 
-(** The last state sees q = (0, 1) only: it makes no forward step. *)
+(** The last state always has q = (0, 1), so it takes no forward step. *)
 Lemma last_is_unlearning : forall par step h w theta, (1 <= h)%nat ->
   is_domino par step h w theta ->
   is_unlearning step (fun _ => w (h - 1)%nat) 0 (fun t => theta t (h - 1)%nat).
@@ -41,8 +41,8 @@ Proof.
   exact (proj1 (Hrun t (h - 1)%nat ltac:(lia)) (or_introl eq_refl)).
 Qed.
 
-(** From any start and with any weights there is a run of an update that is defined for all
-    parameters: see which states have flipped, update all, repeat. *)
+(** If an update is defined for all parameters, a run exists from any start and with any weights:
+    determine which states have flipped, update all states, and repeat. *)
 Theorem domino_exists : forall par (step : Step),
   (forall w q theta, { theta' | step 2%nat w q theta theta' }) ->
   forall h w start, exists theta, theta 0%nat = start /\ is_domino par step h w theta.
@@ -58,7 +58,7 @@ Proof.
     end).
   exists theta. split; [reflexivity|]. intros t k Hk. unfold flipped.
   change (theta 0%nat) with start.
-  (* every state is updated with what it sees; and it sees what the setting asks for *)
+  (* every state is updated with its values, which are those of the setting *)
   assert (Hnext : step 2%nat (w k) (sees (theta t) k) (theta t k) (theta (S t) k))
     by exact (proj2_sig (Hstep (w k) (sees (theta t) k) (theta t k))).
   revert Hnext. unfold sees. destruct (Nat.eqb_spec k (h - 1)) as [E|E].

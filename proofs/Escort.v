@@ -1,8 +1,9 @@
 (** * The weight up to which PG-ES does not lower the greedy action
 
-    With p = 2 and the exact gradient a step multiplies theta_a by 1 + k adv(a), where k is twice
-    the weight over the squared norm.  [pg_es_threshold]: the greedy action keeps its probability
-    if w (beta - alpha) is at most the squared norm, and where q has two values only then. *)
+    With p = 2 and the exact gradient, a step multiplies theta_a by 1 + k adv(a), where k is twice
+    the weight divided by the squared norm.  [pg_es_threshold]: the probability of the greedy action
+    does not decrease if w (beta - alpha) is at most the squared norm, and only then if q has two
+    values. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Monotonicity.
@@ -56,8 +57,9 @@ Qed.
 
 (** *** The threshold.  Let alpha be the advantage of the greedy action and -beta a lower bound on
     the advantages of the actions of positive probability.  If w (beta - alpha) is at most the
-    squared norm, the greedy action keeps its probability.  If these actions have the advantages
-    alpha and -beta only, and the latter occurs, then for every larger weight it loses. *)
+    squared norm, the probability of the greedy action does not decrease.  If these actions have
+    only the advantages alpha and -beta, and the latter occurs, it decreases for every larger
+    weight. *)
 Theorem pg_es_threshold : forall n w q theta theta' g beta,
   0 <= w -> 0 < norm2 n theta -> is_greedy n q g -> pg_es 2 n w q theta theta' ->
   let advantage := adv n (escort 2 n theta) q in

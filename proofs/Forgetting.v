@@ -1,135 +1,22 @@
-(** * More than two actions: CE forgets, MCE pays for every change of the greedy action
+(** * MCE pays for every change of the greedy action
 
-    [ce_forgets]: after [n] steps of CE towards any actions no parameter is below
-    -log(K + n (e^w - 1)).  [mce_remembers]: if the greedy action has changed N times in [n] steps
-    of MCE and was never the last one, then at least N / (2 (K - 1)) further steps, up to a
-    constant, go by before the last action has the uniform probability again. *)
+    [mce_remembers]: if the greedy action has changed N times in [n] steps of MCE and was never the
+    last action, the last action regains the uniform probability only after at least
+    N / (2 (K - 1)) further steps. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Monotonicity.
 Open Scope R_scope.
 
-(** The tangent of the exponential lies below it. *)
+(** The exponential lies above its tangent. *)
 Lemma exp_tangent : forall x, 1 + x <= exp x.
 Proof.
   intros x. destruct (Req_dec x 0) as [->|H]; [rewrite exp_0; lra|left; apply exp_ineq1, H].
 Qed.
 
-(** The exponential is convex: on [0, w] it lies below its chord. *)
-Lemma exp_chord : forall w x, 0 <= x <= 1 -> exp (x * w) <= 1 + x * (exp w - 1).
-Proof.
-  intros w x Hx. pose proof (exp_pos (x * w)) as E.
-  assert (H0 : exp (x * w) * (1 + (0 - x * w)) <= 1).
-  { pose proof (exp_tangent (0 - x * w)). apply Rle_trans with (exp (x * w) * exp (0 - x * w)).
-    - apply Rmult_le_compat_l; lra.
-    - rewrite <- exp_plus. replace (x * w + (0 - x * w)) with 0 by ring. rewrite exp_0. lra. }
-  assert (H1 : exp (x * w) * (1 + (w - x * w)) <= exp w).
-  { pose proof (exp_tangent (w - x * w)). apply Rle_trans with (exp (x * w) * exp (w - x * w)).
-    - apply Rmult_le_compat_l; lra.
-    - rewrite <- exp_plus. replace (x * w + (w - x * w)) with w by ring. lra. }
-  apply Rmult_le_compat_l with (r := 1 - x) in H0; [|lra].
-  apply Rmult_le_compat_l with (r := x) in H1; [|lra]. nra.
-Qed.
-
-(** ** CE forgets *)
-
-(** A step of CE leaves the sum of the parameters as it is. *)
-Lemma ce_sum : forall n w q theta theta', ce n w q theta theta' -> sum n theta' = sum n theta.
-Proof.
-  intros n w q theta theta' [g [[Hg _] Hstep]]. rewrite (sum_ext n theta' _ Hstep).
-  unfold ce_formula. rewrite sum_plus, sum_scal_l, sum_minus, sum_single, softmax_sum; [ring| |];
-    lia.
-Qed.
-
-(** One step raises F, the sum of e^(-theta), by at most e^w - 1, if the parameters sum to zero. *)
-Lemma ce_inverse_sum : forall n w q theta theta', 0 <= w ->
-  ce n w q theta theta' -> sum n theta = 0 ->
-  sum n (fun a => exp (- theta' a)) <= sum n (fun a => exp (- theta a)) + (exp w - 1).
-Proof.
-  intros n w q theta theta' Hw [g [[Hg _] Hstep]] H0.
-  set (Z := sum n (fun b => exp (theta b))).
-  assert (HZ : INR n <= Z).
-  { apply Rle_trans with (sum n (fun b => 1 + theta b)).
-    - rewrite sum_plus, sum_const, H0. lra.
-    - apply sum_le. intros b _. apply exp_tangent. }
-  assert (Hn : 0 < INR n) by (apply lt_0_INR; lia).
-  assert (Ew : 0 <= exp w - 1) by (pose proof (exp_tangent w); lra).
-  apply Rle_trans with (sum n (fun a => exp (- theta a) + (exp w - 1) * / Z)).
-  - apply sum_le. intros a Ha. rewrite (Hstep a Ha). unfold ce_formula.
-    pose proof (softmax_pos n theta a ltac:(lia)) as Hp.
-    pose proof (softmax_le_1 n theta a Ha) as Hp1.
-    apply Rle_trans with (exp (- theta a) * exp (softmax n theta a * w)).
-    + rewrite <- exp_plus. apply exp_le. destruct (a =? g); nra.
-    + apply Rle_trans with (exp (- theta a) * (1 + softmax n theta a * (exp w - 1))).
-      * apply Rmult_le_compat_l; [left; apply exp_pos|apply exp_chord; lra].
-      * right. unfold softmax. fold Z.
-        assert (E : exp (- theta a) * exp (theta a) = 1).
-        { rewrite <- exp_plus, Rplus_opp_l. apply exp_0. }
-        unfold Rdiv. replace (exp (- theta a) * (1 + exp (theta a) * / Z * (exp w - 1)))
-          with (exp (- theta a) + exp (- theta a) * exp (theta a) * ((exp w - 1) * / Z)) by ring.
-        rewrite E. ring.
-  - rewrite sum_plus, sum_const. apply Rplus_le_compat_l.
-    assert (INR n * / Z <= 1).
-    { apply Rmult_le_reg_r with Z; [lra|]. rewrite Rmult_assoc, Rinv_l; lra. }
-    nra.
-Qed.
-
-(** *** CE forgets.  After t steps of CE from the uniform policy, with weights of at most w and
-    values that change in any way, no parameter is below -log(K + t (e^w - 1)), and no two are
-    further apart than K times this logarithm. *)
-Theorem ce_forgets : forall K weights w q theta,
-  (forall a, (a < K)%nat -> theta 0%nat a = 0) ->
-  (forall t, 0 <= weights t <= w) ->
-  (forall t, ce K (weights t) (q t) (theta t) (theta (S t))) ->
-  forall t a b, (a < K)%nat -> (b < K)%nat ->
-    - ln (INR K + INR t * (exp w - 1)) <= theta t a /\
-    theta t b - theta t a <= INR K * ln (INR K + INR t * (exp w - 1)).
-Proof.
-  intros K weights w q theta H0 Hw Hrun.
-  assert (Hsum : forall t, sum K (theta t) = 0).
-  { induction t as [|t IH].
-    - rewrite (sum_ext K _ (fun _ => 0) H0), sum_const. ring.
-    - rewrite (ce_sum _ _ _ _ _ (Hrun t)). exact IH. }
-  assert (HF : forall t, sum K (fun a => exp (- theta t a)) <= INR K + INR t * (exp w - 1)).
-  { induction t as [|t IH].
-    - simpl. rewrite (sum_ext K _ (fun _ => 1)); [rewrite sum_const; lra|].
-      intros a Ha. rewrite (H0 a Ha), Ropp_0. apply exp_0.
-    - pose proof (ce_inverse_sum _ _ _ _ _ (proj1 (Hw t)) (Hrun t) (Hsum t)) as H.
-      pose proof (exp_le _ _ (proj2 (Hw t))). rewrite S_INR. lra. }
-  intros t. set (B := INR K + INR t * (exp w - 1)) in *.
-  assert (Hlow : forall a, (a < K)%nat -> - ln B <= theta t a).
-  { intros a Ha. assert (E : exp (- theta t a) <= B).
-    { apply Rle_trans with (2 := HF t). apply (sum_term K (fun a => exp (- theta t a)));
-        [intros; left; apply exp_pos|exact Ha]. }
-    assert (HB : 0 < B) by (pose proof (exp_pos (- theta t a)); lra).
-    assert (- theta t a <= ln B); [|lra].
-    rewrite <- (ln_exp (- theta t a)). destruct E as [E|E].
-    - left. apply ln_increasing; [apply exp_pos|exact E].
-    - rewrite E. lra. }
-  intros a b Ha Hb. split; [apply Hlow, Ha|].
-  (* the parameters sum to zero, and all but theta_b are at least - ln B *)
-  destruct (Nat.eq_dec a b) as [->|Hne].
-  - assert (0 <= ln B).
-    { assert (H : sum K (fun a => theta t a + ln B) = INR K * ln B).
-      { rewrite sum_plus, sum_const, Hsum. ring. }
-      pose proof (sum_nonneg K (fun a => theta t a + ln B)
-        ltac:(intros i Hi; specialize (Hlow i Hi); lra)) as HN.
-      rewrite H in HN. assert (0 < INR K) by (apply lt_0_INR; lia). nra. }
-    assert (0 <= INR K) by apply pos_INR. nra.
-  - assert (H : theta t b + ln B <= sum K (fun i => theta t i + ln B)
-              - (theta t a + ln B)).
-    { set (f := fun i => theta t i + ln B - (if i =? a then theta t a + ln B else 0)).
-      assert (Hf : forall i, (i < K)%nat -> 0 <= f i).
-      { intros i Hi. unfold f. specialize (Hlow i Hi). destruct (Nat.eqb_spec i a) as [->|_]; lra. }
-      pose proof (sum_term K f b Hf Hb) as T. unfold f in T at 1.
-      destruct (Nat.eqb_spec b a) as [E|_]; [exfalso; apply Hne; symmetry; exact E|].
-      unfold f in T. rewrite sum_minus, sum_single in T by exact Ha. lra. }
-    rewrite sum_plus, sum_const, Hsum in H. pose proof (Hlow a Ha). lra.
-Qed.
-
 (** ** MCE pays for every change of the greedy action *)
 
-(** How often [g] changes between the times 0, ..., n - 1. *)
+(** The number of changes of [g] between the times 0, ..., n - 1. *)
 Fixpoint changes (g : nat -> nat) (n : nat) : nat :=
   match n with
   | S (S m as k) => changes g k + (if g m =? g k then 0 else 1)
@@ -164,7 +51,7 @@ Proof.
   rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra. apply Rmult_le_compat_l; lra.
 Qed.
 
-(** Two actions share a probability of at most one. *)
+(** The probabilities of two actions sum to at most one. *)
 Lemma two_of_softmax : forall K theta a b, (a < K)%nat -> (b < K)%nat -> a <> b ->
   softmax K theta a + softmax K theta b <= 1.
 Proof.
@@ -196,10 +83,10 @@ Proof.
   intros [|k]; [simpl; lra|]. pose proof (H k). pose proof (Hx 0%nat). pose proof (Hx k). lra.
 Qed.
 
-(** *** MCE pays for every change.  From the uniform policy and with a constant weight, MCE is moved
-    towards the actions g_t, which are not the last one at the times below n.  If the last action
-    has the uniform probability or more at time n + m, then m is at least the number of changes
-    among g_0, ..., g_(n-1), divided by 2 (K - 1). *)
+(** *** MCE pays for every change.  From the uniform policy and with a constant weight, MCE moves
+    towards the actions g_t, which are not the last action at times below n.  If the last action has
+    at least the uniform probability at time n + m, then m is at least the number of changes among
+    g_0, ..., g_(n-1) divided by 2 (K - 1). *)
 Theorem mce_remembers : forall K w g theta n,
   (2 <= K)%nat -> 0 < w ->
   (forall a, (a < K)%nat -> theta 0%nat a = 0) ->
@@ -216,7 +103,7 @@ Proof.
   assert (Hx : forall t, 0 <= x t <= 1).
   { intros t. unfold x. pose proof (softmax_le_1 K (theta t) (g t) (Hg t)).
     pose proof (softmax_pos K (theta t) (g t) ltac:(lia)). lra. }
-  (* at a change the two probabilities are of two actions of one policy *)
+  (* at a change, the two probabilities belong to two actions of one policy *)
   assert (HN : INR (changes g n) <= 2 * sum n x).
   { apply sum_at_changes; [apply Hx|]. intros t Hne. unfold x.
     pose proof (mce_raises K w (g t) (theta t) (theta (S t)) HK (Hg t) ltac:(lra) (Hstep t)).
@@ -236,7 +123,7 @@ Proof.
     rewrite Hstep by exact Hl. unfold mce_formula.
     destruct (Nat.eqb_spec l (g t)) as [E|_]; [exfalso; apply (Hlast t); [lia|symmetry; exact E]|].
     rewrite IH by lia. simpl. fold (x t). ring. }
-  (* a later step raises it by at most w *)
+  (* each later step increases it by at most w *)
   assert (Hup : forall j, theta (n + j)%nat l <= theta n l + INR j * w).
   { induction j as [|j IH]; [rewrite Nat.add_0_r; simpl; lra|].
     rewrite Nat.add_succ_r, S_INR, Hstep by exact Hl. unfold mce_formula. fold (x (n + j)%nat).
@@ -244,7 +131,7 @@ Proof.
     assert (0 <= w / (INR K - 1)).
     { apply Rmult_le_pos; [lra|]. left. apply Rinv_0_lt_compat, HK1. }
     destruct (l =? g (n + j)%nat); nra. }
-  (* with the uniform probability it is not below the mean, which is zero *)
+  (* a parameter with the uniform probability is not below the mean, which is zero *)
   assert (Hend : 0 <= theta (n + m)%nat l).
   { set (y := theta (n + m)%nat) in *.
     assert (E : sum K (fun a => exp (y a - y l)) <= INR K).

@@ -1,9 +1,9 @@
-(** * Masked cross-entropy: no loss, and a bounded one with approximate values
+(** * Masked cross-entropy never lowers a value
 
-    SCE is the cross-entropy step on the greedy action and the actions of negative advantage; the
-    parameters of all others stay.  [sce_monotone] is the counterpart of Proposition 2 for it.  What
-    makes it hold is a family of updates, [sign_respecting]: a step adds numbers that are not
-    negative where the advantage is positive, and not positive where it is negative. *)
+    SCE is the cross-entropy step on the greedy action and the actions with negative advantage; the
+    other parameters do not change.  [sce_monotone] is the counterpart of Proposition 2 for SCE.  It
+    holds for a family of updates, [sign_respecting]: a step adds numbers that are not negative if
+    the advantage is positive, and not positive if it is negative. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Values Monotonicity StrictIncrease.
@@ -27,7 +27,7 @@ Definition sce_formula (n : nat) (w : R) (q : nat -> R) (g : nat) (theta : nat -
 Definition sce : Step := fun n w q theta theta' =>
   exists g, is_greedy n q g /\ forall a, (a < n)%nat -> theta' a = sce_formula n w q g theta a.
 
-(** The family: what a step adds has the sign of the advantage, or is zero. *)
+(** The family: the numbers that a step adds have the sign of the advantage or are zero. *)
 Definition sign_respecting : Step := fun n w q theta theta' =>
   forall a, (a < n)%nat ->
     (0 < adv n (softmax n theta) q a -> theta a <= theta' a) /\
@@ -35,7 +35,7 @@ Definition sign_respecting : Step := fun n w q theta theta' =>
 
 (** ** One state *)
 
-(** The greedy action is in D, and so softmax over D gives it a positive part of one. *)
+(** The greedy action is in D, so softmax over D gives it a positive probability of at most one. *)
 Lemma masked_range : forall n q theta g, (g < n)%nat ->
   0 < masked_softmax n q theta g g <= 1.
 Proof.
@@ -52,7 +52,7 @@ Proof.
     rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(** Its denominator is positive. *)
+(** Softmax over D is positive. *)
 Lemma masked_pos : forall n q theta g a, (g < n)%nat -> 0 < masked_softmax n q theta g a.
 Proof.
   intros n q theta g a Hg. destruct (masked_range n q theta g Hg) as [H _].
@@ -79,7 +79,7 @@ Proof.
     pose proof (adv_greedy n theta q g Hgreedy). lra.
 Qed.
 
-(** So no step of the family has a negative step advantage. *)
+(** No step of the family has a negative step advantage. *)
 Lemma sign_respecting_step_advantage : forall n w q theta theta', (0 < n)%nat ->
   sign_respecting n w q theta theta' ->
   0 <= step_advantage n (softmax n theta) (softmax n theta') q.
@@ -108,7 +108,7 @@ Proof.
   - apply Rmult_lt_0_compat; [apply softmax_pos; lia|exact Hq].
 Qed.
 
-(** Softmax over D gives the greedy action less than one if another action is in D. *)
+(** Softmax over D gives the greedy action a probability below one if another action is in D. *)
 Lemma masked_lt_1 : forall n q theta g b, (g < n)%nat -> (b < n)%nat -> b <> g ->
   in_mask n q theta g b = true -> masked_softmax n q theta g g < 1.
 Proof.
@@ -126,7 +126,8 @@ Proof.
   apply Rmult_lt_reg_r with (sum n f); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
-(** SCE: the step advantage is positive if the weight is and the values are not all equal. *)
+(** The step advantage of SCE is positive if the weight is positive and the values are not all
+    equal. *)
 Lemma sce_step_advantage_pos : forall n w q theta theta', 0 < w ->
   sce n w q theta theta' -> not_constant n q ->
   0 < step_advantage n (softmax n theta) (softmax n theta') q.
@@ -167,7 +168,7 @@ Proof.
   - apply softmax_shift; [lia|]. intros a _. unfold x. ring.
 Qed.
 
-(** ** Whole runs *)
+(** ** Complete runs *)
 
 (** *** The family: no value of a state or an action ever decreases. *)
 Theorem sign_respecting_monotone : forall M w theta v,
@@ -182,7 +183,7 @@ Proof.
     + apply Hrun, Hs.
 Qed.
 
-(** *** SCE never lowers a value, and has a positive step advantage at every state of positive
+(** *** SCE never lowers a value, and its step advantage is positive in every state with positive
     weight whose values are not all equal. *)
 Theorem sce_monotone : forall M w theta v,
   is_run M softmax sce w theta v ->
@@ -199,7 +200,7 @@ Proof.
   - intros L Hq. apply (sce_step_advantage_pos _ (w t s)); [exact L|apply Hrun, Hs|exact Hq].
 Qed.
 
-(** Such runs exist, from any start and with any weights. *)
+(** Such runs exist from any start and with any weights. *)
 Theorem sce_run_exists : forall M w start,
   exists theta v, theta 0%nat = start /\ is_run M softmax sce w theta v.
 Proof.

@@ -1,22 +1,22 @@
 (** * Monotonicity: MCE never lowers a value (Proposition 2 of the paper)
 
-    The theorem is [proposition_2]: any finite process, any number of actions, any non-negative
-    weights that change with time and state, any choice among tied greedy actions.  The same lemmas
-    give it for PG-SM and DI at any rate.
+    The theorem is [proposition_2]: it holds for any finite MDP, any number of actions, any
+    non-negative weights that change with time and state, and any choice among tied greedy actions.
+    The same lemmas prove it for PG-SM and DI with any step size.
 
-    The value functions in the statements are any solutions of the Bellman equation; Values.v proves
+    The value functions in the statements are solutions of the Bellman equation; Values.v proves
     that there is exactly one. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums Values Projection.
 Open Scope R_scope.
 
-(** ** From one state to all *)
+(** ** From one state to all states *)
 
 (** The step advantage of the book: A(s) = sum_a (pi' - pi)(a|s) q(s,a). *)
 Definition step_advantage (n : nat) (p p' q : nat -> R) : R := sum n (fun a => (p' a - p a) * q a).
 
-(** If the step advantage is negative nowhere, the value decreases nowhere. *)
+(** If no state has a negative step advantage, no value decreases. *)
 Theorem from_one_state_to_all : forall M pi pi' v v',
   is_policy M pi' -> is_value M pi v -> is_value M pi' v' ->
   (forall s, (s < n_states M)%nat ->
@@ -32,7 +32,7 @@ Qed.
 
 (** ** The sign condition *)
 
-(** Under a policy the advantages have mean zero. *)
+(** The advantages have mean zero under the policy. *)
 Lemma adv_mean : forall n p q, sum n p = 1 -> sum n (fun a => p a * adv n p q a) = 0.
 Proof.
   intros n p q H1. unfold adv. set (v := sum n (fun b => p b * q b)).
@@ -40,8 +40,9 @@ Proof.
   rewrite sum_minus, sum_scal_r, H1. fold v. ring.
 Qed.
 
-(** Let pi' be proportional to pi g.  As the advantages have mean zero under pi, any number c can be
-    taken from the factors: G A = sum_a pi(a) (g_a - c) adv(a) with G = sum_b pi(b) g_b. *)
+(** Let pi' be proportional to pi g.  Because the advantages have mean zero under pi, any number c
+    can be subtracted from the factors: G A = sum_a pi(a) (g_a - c) adv(a) with
+    G = sum_b pi(b) g_b. *)
 Lemma step_advantage_factors : forall n p p' q g c,
   is_distribution n p -> is_distribution n p' ->
   (forall a, (a < n)%nat -> p' a = p a * g a / sum n (fun b => p b * g b)) ->
@@ -63,8 +64,8 @@ Proof.
   rewrite Hp'g by exact Ha. unfold Rdiv. ring.
 Qed.
 
-(** The sign condition of the book.  If the factors are at least c where the advantage is positive
-    and at most c where it is negative, then A >= 0: no term of the sum above is negative. *)
+(** The sign condition of the book.  If the factors are at least c for positive advantages and at
+    most c for negative advantages, then A >= 0, because no term of the sum above is negative. *)
 Theorem sign_condition : forall n p p' q g c,
   is_distribution n p -> is_distribution n p' ->
   0 < sum n (fun b => p b * g b) ->
@@ -98,14 +99,14 @@ Proof.
   apply sum_pos with 0%nat; auto. intros j _. left. apply Hpos.
 Qed.
 
-(** The exponential does not decrease. *)
+(** The exponential is monotone. *)
 Lemma exp_le : forall x y, x <= y -> exp x <= exp y.
 Proof. intros x y [H| ->]; [left; apply exp_increasing, H|right; reflexivity]. Qed.
 
 (** ** One step of each update in one state *)
 
-(** MCE adds u = w (1 - pi(g)) to the parameter of the greedy action and takes u / (|A| - 1) from
-    every other. *)
+(** MCE adds u = w (1 - pi(g)) to the parameter of the greedy action and subtracts u / (|A| - 1)
+    from every other parameter. *)
 Definition mce_shift (n : nat) (u : R) (g a : nat) : R :=
   if a =? g then u else - (u / (INR n - 1)).
 
@@ -113,7 +114,7 @@ Definition mce_shift (n : nat) (u : R) (g a : nat) : R :=
 Lemma actions_minus_one : forall n, (2 <= n)%nat -> 0 < INR n - 1.
 Proof. intros n Hn. apply le_INR in Hn. simpl in Hn. lra. Qed.
 
-(** So the step of MCE is a shift of the parameters. *)
+(** The step of MCE is a shift of the parameters. *)
 Lemma mce_is_shift : forall n w g theta a, (2 <= n)%nat ->
   mce_formula n w g theta a = theta a + mce_shift n (w * (1 - softmax n theta g)) g a.
 Proof.
@@ -121,7 +122,7 @@ Proof.
   unfold mce_formula, mce_shift. destruct (a =? g); field; lra.
 Qed.
 
-(** The least shift, that of the other actions. *)
+(** The smallest shift is that of the other actions. *)
 Lemma mce_shift_least : forall n u g a, (2 <= n)%nat -> 0 <= u ->
   - (u / (INR n - 1)) <= mce_shift n u g a.
 Proof.
@@ -139,8 +140,8 @@ Proof.
                 (softmax_distribution n theta ltac:(lia)) Hmax). lra.
 Qed.
 
-(** MCE: all actions but the greedy one have the same factor c, and the greedy one, whose advantage
-    is not negative, a larger one. *)
+(** MCE: all actions except the greedy one have the same factor c; the greedy action, whose
+    advantage is not negative, has a larger factor. *)
 Lemma mce_step_advantage : forall n w q theta theta', (2 <= n)%nat -> 0 <= w ->
   mce n w q theta theta' -> 0 <= step_advantage n (softmax n theta) (softmax n theta') q.
 Proof.
@@ -157,8 +158,8 @@ Proof.
     pose proof (adv_greedy n theta q g Hgreedy). lra.
 Qed.
 
-(** PG-SM: the factors e^(w pi(a) adv(a)) are at least one where the advantage is positive and at
-    most one where it is negative. *)
+(** PG-SM: the factors e^(w pi(a) adv(a)) are at least one for positive advantages and at most one
+    for negative advantages. *)
 Lemma pg_sm_step_advantage : forall n w q theta theta', (2 <= n)%nat -> 0 <= w ->
   pg_sm n w q theta theta' -> 0 <= step_advantage n (softmax n theta) (softmax n theta') q.
 Proof.
@@ -173,7 +174,7 @@ Proof.
   - intros a Ha Hadv. rewrite <- exp_0. apply exp_le. specialize (Hpos a). nra.
 Qed.
 
-(** DI: the nearest point makes no acute angle with pi, and so w A >= |pi' - pi|^2. *)
+(** DI: the angle at the nearest point is not acute, so that w A >= |pi' - pi|^2. *)
 Lemma di_step_advantage : forall n w q theta theta', 0 <= w -> is_distribution n theta ->
   di n w q theta theta' -> 0 <= step_advantage n theta theta' q.
 Proof.
@@ -185,7 +186,7 @@ Proof.
     apply sum_ext. intros; ring. }
   pose proof (distance2_nonneg n theta theta') as Hd.
   destruct Hw as [Hw|Hw]; [nra|].
-  (* without a weight nothing moves *)
+  (* a step with weight zero changes nothing *)
   subst w. assert (Z : forall a, (a < n)%nat -> (theta a - theta' a) ^ 2 = 0).
   { intros a Ha.
     apply (sum_zero n (fun a => (theta a - theta' a) ^ 2));
@@ -194,9 +195,9 @@ Proof.
   intros a Ha. specialize (Z a Ha). assert (theta' a - theta a = 0) as ->; [nra|ring].
 Qed.
 
-(** ** Whole runs *)
+(** ** Complete runs *)
 
-(** Along a run whose steps have no negative step advantage, no value ever decreases. *)
+(** If no step of a run has a negative step advantage, no value ever decreases. *)
 Lemma run_monotone : forall M par step w theta v,
   is_run M par step w theta v -> (forall t, is_policy M (policy_of M par (theta t))) ->
   (forall t s, (s < n_states M)%nat ->
@@ -212,7 +213,7 @@ Proof.
   split; [apply Hv, Hs|]. intros a Ha. apply q_of_monotone; auto.
 Qed.
 
-(** *** Proposition 2: updating a policy with MCE never lowers a value, of any state or action. *)
+(** *** Proposition 2: updating a policy with MCE never lowers the value of a state or an action. *)
 Theorem proposition_2 : forall M w theta v,
   is_run M softmax mce w theta v ->
   (forall t s, (s < n_states M)%nat -> 0 <= w t s) ->
@@ -225,7 +226,7 @@ Proof.
     apply Hrun, Hs.
 Qed.
 
-(** Such runs exist, from any start and with any weights. *)
+(** Such runs exist from any start and with any weights. *)
 Theorem mce_run_exists : forall M w start,
   exists theta v, theta 0%nat = start /\ is_run M softmax mce w theta v.
 Proof.
@@ -234,7 +235,7 @@ Proof.
   exists (mce_formula n x g theta). exists g. split; [exact Hg|reflexivity].
 Qed.
 
-(** The same for PG-SM, at any learning rate. *)
+(** The same holds for PG-SM with any step size. *)
 Theorem pg_sm_monotone : forall M w theta v,
   is_run M softmax pg_sm w theta v ->
   (forall t s, (s < n_states M)%nat -> 0 <= w t s) ->
@@ -247,7 +248,7 @@ Proof.
     apply Hrun, Hs.
 Qed.
 
-(** Such runs exist, too. *)
+(** Such runs also exist. *)
 Theorem pg_sm_run_exists : forall M w start,
   exists theta v, theta 0%nat = start /\ is_run M softmax pg_sm w theta v.
 Proof.
@@ -255,7 +256,7 @@ Proof.
   exists (pg_sm_formula n x q theta). intros a _. reflexivity.
 Qed.
 
-(** The same for DI, at any learning rate, from any policy. *)
+(** The same holds for DI with any step size and from any policy. *)
 Theorem di_monotone : forall M w theta v,
   is_run M direct di w theta v -> is_policy M (theta 0%nat) ->
   (forall t s, (s < n_states M)%nat -> 0 <= w t s) ->
@@ -270,7 +271,7 @@ Proof.
   apply Hrun, Hs.
 Qed.
 
-(** And these: a projection is a policy again. *)
+(** Such runs also exist, because a projection is a policy. *)
 Theorem di_run_exists : forall M w start, is_policy M start ->
   exists theta v, theta 0%nat = start /\ is_run M direct di w theta v.
 Proof.

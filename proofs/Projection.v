@@ -1,9 +1,9 @@
 (** * The Euclidean projection on the simplex
 
-    The update DI is defined by the nearest point of the simplex.  This file proves what the book
-    uses of it: the obtuse angle, that there is one nearest point only, that it is
-    max(0, x_a - lambda) for the lambda that makes the sum one (what [pu_lib.updates] computes), and
-    the closed form for two actions. *)
+    The update DI is defined by the nearest point of the simplex.  This file proves the properties
+    that the book uses: the angle at the nearest point is not acute; there is only one nearest
+    point; it is max(0, x_a - lambda) for the lambda for which the sum is one (as computed by
+    [pu_lib.updates]); and it has a closed form for two actions. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums.
@@ -31,8 +31,8 @@ Proof.
   - rewrite sum_plus, sum_scal_l, sum_minus, Y1, Z1. ring.
 Qed.
 
-(** The obtuse angle: a nearest point of a convex set makes no acute angle with any other point of
-    it.  Otherwise a small step towards that point would come nearer. *)
+(** The obtuse angle: at a nearest point of a convex set, the angle with any other point of the set
+    is not acute.  Otherwise, a small step towards that point would be nearer. *)
 Lemma projection_angle : forall n x y z, is_projection n x y -> is_distribution n z ->
   sum n (fun a => (x a - y a) * (z a - y a)) <= 0.
 Proof.
@@ -52,7 +52,7 @@ Proof.
   assert (e ^ 2 * d = e * (c - e * c)) by (rewrite <- Hed at 1; ring). nra.
 Qed.
 
-(** There is one nearest point only: two would both make no acute angle with each other. *)
+(** There is only one nearest point, because two nearest points would both have no acute angle. *)
 Lemma projection_unique : forall n x y z, is_projection n x y -> is_projection n x z ->
   forall a, (a < n)%nat -> y a = z a.
 Proof.
@@ -68,7 +68,7 @@ Proof.
   apply Rmult_integral in H0 as [H0|H0]; lra.
 Qed.
 
-(** The threshold formula: max(0, x_a - lambda) is the projection as soon as it sums to one. *)
+(** The threshold formula: max(0, x_a - lambda) is the projection if it sums to one. *)
 Lemma projection_threshold : forall n x y lambda,
   (forall a, (a < n)%nat -> y a = Rmax 0 (x a - lambda)) -> sum n y = 1 -> is_projection n x y.
 Proof.
@@ -91,8 +91,8 @@ Proof.
   pose proof (distance2_nonneg n y z). lra.
 Qed.
 
-(** The projection exists: the sum of the max(0, x_a - lambda) is continuous in lambda, zero at the
-    largest x_a and at least two at two less. *)
+(** The projection exists: the sum of max(0, x_a - lambda) is continuous in lambda, zero at the
+    largest x_a, and at least two at the largest x_a minus two. *)
 Lemma projection_exists : forall n x, (0 < n)%nat -> { y | is_projection n x y }.
 Proof.
   intros n x Hn. destruct (argmin n (fun a => - x a) Hn) as [g [Hg Hmax]].
@@ -106,10 +106,10 @@ Proof.
     apply continuity_pt_plus; [apply Hlin|].
     apply (continuity_pt_comp (fun lambda => x m - lambda) Rabs); [apply Hlin|].
     apply Rcontinuity_abs. }
-  (* z + |z| is twice the greater of z and 0 *)
+  (* z + |z| is twice the maximum of z and 0 *)
   assert (Hmaxi : forall z, (z + Rabs z) / 2 = Rmax 0 z).
   { intros z. unfold Rmax, Rabs. destruct (Rcase_abs z), (Rle_dec 0 z); lra. }
-  (* the sum is one somewhere in between *)
+  (* the sum is one at some point in between *)
   destruct (IVT f (x g - 2) (x g)) as [lambda [_ Hlambda]].
   - intros lambda. apply continuity_pt_minus; [|apply Hf].
     apply continuity_const. intros a b. reflexivity.
@@ -128,7 +128,7 @@ Proof.
       * intros a Ha. apply Hmaxi.
 Qed.
 
-(** Two actions: the projection keeps the difference x_0 - x_1 and cuts it off at the corners. *)
+(** Two actions: the projection keeps the difference x_0 - x_1 and clips it at the corners. *)
 Lemma projection_two : forall x y, is_projection 2 x y ->
   y 0%nat = Rmax 0 (Rmin 1 ((1 + x 0%nat - x 1%nat) / 2)) /\ y 1%nat = 1 - y 0%nat.
 Proof.

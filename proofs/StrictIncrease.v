@@ -1,8 +1,8 @@
 (** * Proposition 2, exactly: when MCE raises a value
 
-    "Increases" in the paper's Proposition 2 is to be read as "does not decrease".  The value of a
-    state increases exactly if a state can be reached from it which is updated with a positive
-    weight and whose action values are not all equal: [proposition_2_exactly]. *)
+    "Increases" in the paper's Proposition 2 is read as "does not decrease".  The value of a state
+    increases if and only if a state can be reached from it that is updated with a positive weight
+    and whose action values are not all equal: [proposition_2_exactly]. *)
 
 Require Import Reals Lra Lia Psatz Classical_Prop.
 From PolicyUpdates Require Import Definitions Sums Values Monotonicity.
@@ -14,7 +14,7 @@ Definition not_constant (n : nat) (q : nat -> R) : Prop :=
 
 (** ** One state *)
 
-(** With two actions or more none has probability one. *)
+(** If there are at least two actions, none has probability one. *)
 Lemma softmax_lt_1 : forall n theta a, (2 <= n)%nat -> (a < n)%nat -> softmax n theta a < 1.
 Proof.
   intros n theta a Hn Ha. rewrite <- (softmax_sum n theta) by lia.
@@ -30,8 +30,8 @@ Proof.
   unfold f in H. rewrite sum_minus, sum_single in H by exact Ha. lra.
 Qed.
 
-(** The advantage of the greedy action, a mean of q(g) - q(b) with positive weights, is positive
-    exactly if the values are not all equal. *)
+(** The advantage of the greedy action, which is a mean of q(g) - q(b) with positive weights, is
+    positive if and only if the values are not all equal. *)
 Lemma adv_greedy_pos : forall n theta q g, is_greedy n q g ->
   (0 < adv n (softmax n theta) q g <-> not_constant n q).
 Proof.
@@ -48,7 +48,7 @@ Proof.
     right. rewrite (sum_ext n _ (fun _ => 0)); [rewrite sum_const; ring|]. intros b Hb.
     destruct (Req_dec (q g) (q b)) as [->|Hne]; [ring|]. contradict N. exists g, b. auto.
   - intros [a [b [Ha [Hb Hab]]]]. pose proof (Hmax a Ha) as La. pose proof (Hmax b Hb) as Lb.
-    (* one of the two is below the greatest *)
+    (* one of the two is below the maximum *)
     assert (H : exists c, (c < n)%nat /\ q c < q g).
     { destruct (Rtotal_order (q a) (q b)) as [L|[L|L]].
       - exists a. split; [exact Ha|lra].
@@ -58,8 +58,8 @@ Proof.
     apply Rmult_lt_0_compat; [apply softmax_pos; lia|lra].
 Qed.
 
-(** MCE: A = pi(g) (e^u - c) adv(g) / G, which is positive exactly if the weight is positive and the
-    values are not all equal. *)
+(** MCE: A = pi(g) (e^u - c) adv(g) / G, which is positive if and only if the weight is positive and
+    the values are not all equal. *)
 Lemma mce_step_advantage_pos : forall n w q theta theta', (2 <= n)%nat -> 0 <= w ->
   mce n w q theta theta' ->
   (0 < step_advantage n (softmax n theta) (softmax n theta') q <-> 0 < w /\ not_constant n q).
@@ -75,7 +75,7 @@ Proof.
   { assert (H : forall b, 0 < softmax n theta b * exp (mce_shift n u g b)).
     { intros b. apply Rmult_lt_0_compat; [apply softmax_pos; lia|apply exp_pos]. }
     apply (sum_pos n _ g); [intros; left; apply H|exact Hg|apply H]. }
-  (* of the sum over the actions the term of g is left *)
+  (* only the term of g remains in the sum over the actions *)
   assert (E : step_advantage n (softmax n theta) (softmax n theta') q
               = / G * (softmax n theta g * (exp u - c) * adv n (softmax n theta) q g)).
   { rewrite (step_advantage_factors n _ _ q (fun a => exp (mce_shift n u g a)) c);
@@ -89,7 +89,7 @@ Proof.
   rewrite E, <- Hiff.
   assert (HG' : 0 < / G) by (apply Rinv_0_lt_compat, HG). split.
   - intros H. split.
-    + (* without a weight the factors are all one *)
+    + (* if the weight is zero, all factors are one *)
       destruct Hw as [Hw|Hw]; [exact Hw|exfalso].
       unfold c, u in H. rewrite <- Hw, Rmult_0_l in H. unfold Rdiv in H.
       rewrite Rmult_0_l, Ropp_0 in H. nra.
@@ -104,8 +104,8 @@ Qed.
 
 (** ** All states *)
 
-(** [s'] can be reached from [s]: in no step, or by an action that may lead nearer.  With gamma = 0
-    only [s] itself counts. *)
+(** [s'] can be reached from [s] in zero steps, or by an action that may lead to a state from which
+    it can be reached.  If gamma = 0, only [s] itself can be reached. *)
 Inductive reachable (M : MDP) : nat -> nat -> Prop :=
   | here : forall s, reachable M s s
   | there : forall s a s1 s', (a < n_actions M)%nat -> (s1 < n_states M)%nat ->
@@ -137,7 +137,7 @@ Lemma rises_if_reachable : forall M pi pi' v v',
 Proof.
   intros M pi pi' v v' Hpol Hpos Hv Hv' HA s s' Hreach. pose proof (gamma_range M) as Hgamma.
   pose proof (from_one_state_to_all M pi pi' v v' Hpol Hv Hv' HA) as Hle.
-  (* what comes through the successors is nowhere negative *)
+  (* the contribution of the successors is never negative *)
   assert (Hin : forall s a, (s < n_states M)%nat -> (a < n_actions M)%nat ->
             forall j, (j < n_states M)%nat -> 0 <= gamma M * P M s a j * (v' j - v j)).
   { intros x a Hx Ha j Hj. pose proof (Hle j Hj). pose proof (P_nonneg M x a j Hx Ha Hj).
@@ -156,8 +156,8 @@ Proof.
     apply (sum_pos _ _ s1 (Hin s a Hs Ha) Hs1). apply Rmult_lt_0_compat; lra.
 Qed.
 
-(** If no positive step advantage can be reached, the change is at most gamma^k times its sum over
-    all states, for every k. *)
+(** If no positive step advantage can be reached, the change is at most gamma^k times the sum of the
+    changes over all states, for every k. *)
 Lemma change_decays : forall M pi pi' v v',
   is_policy M pi' -> is_value M pi v -> is_value M pi' v' ->
   (forall s, (s < n_states M)%nat -> v s <= v' s) ->
@@ -177,7 +177,7 @@ Proof.
   rewrite (change_of_values M pi pi' v v' s Hs Hv Hv'). pose proof (HA s Hs (here M s)).
   assert (HB : 0 <= gamma M ^ k * C) by (apply Rmult_le_pos; [apply pow_le|]; lra).
   set (B := gamma M ^ k * C) in *.
-  (* the mean over the actions of what is at most gamma B *)
+  (* the mean over the actions of terms that are at most gamma B *)
   enough (L : sum (n_actions M) (fun a => pi' s a *
     sum (n_states M) (fun s' => gamma M * P M s a s' * (v' s' - v s'))) <= gamma M * B).
   { simpl. unfold B in L. lra. }
@@ -186,7 +186,7 @@ Proof.
   - apply sum_le. intros j Hj. pose proof (P_nonneg M s a j Hs Ha Hj) as HP.
     assert (H0 : 0 <= gamma M * P M s a j) by (apply Rmult_le_pos; lra).
     destruct H0 as [H0|H0].
-    + (* a successor: from it, too, no positive step advantage can be reached *)
+    + (* no positive step advantage can be reached from a successor either *)
       specialize (IH j Hj (fun x Hx Hr => HA x Hx (there M s a j x Ha Hj H0 Hr))). nra.
     + rewrite <- H0. nra.
   - rewrite sum_scal_r. pose proof (P_sum M s a Hs Ha).
@@ -219,7 +219,7 @@ Proof.
   - intros Hlt. apply NNPP. intros N.
     assert (Hzero : forall s', (s' < n_states M)%nat -> reachable M s s' -> A s' <= 0).
     { intros x Hx Hr. apply Rnot_lt_le. intros L. apply N. exists x. apply Hiff in L; tauto. }
-    (* the change is below every positive number *)
+    (* the change is smaller than every positive number *)
     pose proof (from_one_state_to_all M pi pi' _ _ Hpol Hv Hv' HA) as Hle.
     set (C := sum (n_states M) (fun j => v (S t) j - v t j)).
     assert (HC : 0 < C + 1).

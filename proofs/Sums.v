@@ -1,7 +1,7 @@
 (** * Sums over the first n natural numbers, and the softmax policy
 
-    Nothing here is about policy updates: linearity and monotonicity of sums, the least of finitely
-    many numbers, and that softmax policies are positive and sum to one. *)
+    This file contains general facts: sums are linear and monotone, finitely many numbers have a
+    minimum, and softmax policies are positive and sum to one. *)
 
 Require Import Reals Lra Lia ZArith.
 From PolicyUpdates Require Import Definitions.
@@ -9,7 +9,7 @@ Open Scope R_scope.
 
 (** ** Sums *)
 
-(** Equal terms, equal sums. *)
+(** Sums with equal terms are equal. *)
 Lemma sum_ext : forall n f g, (forall i, (i < n)%nat -> f i = g i) -> sum n f = sum n g.
 Proof.
   induction n as [|n IH]; intros f g H; simpl; [reflexivity|].
@@ -24,26 +24,26 @@ Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 Lemma sum_minus : forall n f g, sum n (fun i => f i - g i) = sum n f - sum n g.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
-(** A constant factor on the left. *)
+(** A constant factor on the left can be moved out of the sum. *)
 Lemma sum_scal_l : forall n c f, sum n (fun i => c * f i) = c * sum n f.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
-(** The same on the right. *)
+(** A constant factor on the right can be moved out of the sum. *)
 Lemma sum_scal_r : forall n c f, sum n (fun i => f i * c) = sum n f * c.
 Proof. induction n; intros; simpl; [ring|]. rewrite IHn. ring. Qed.
 
-(** Equal terms: n times the term. *)
+(** The sum of n equal terms is n times the term. *)
 Lemma sum_const : forall n c, sum n (fun _ => c) = INR n * c.
 Proof. induction n; intros; [simpl; ring|]. rewrite S_INR. simpl. rewrite IHn. ring. Qed.
 
-(** Smaller terms, smaller sum. *)
+(** Smaller terms have a smaller sum. *)
 Lemma sum_le : forall n f g, (forall i, (i < n)%nat -> f i <= g i) -> sum n f <= sum n g.
 Proof.
   induction n as [|n IH]; intros f g H; simpl; [lra|].
   apply Rplus_le_compat; [apply IH|apply H]; auto with arith.
 Qed.
 
-(** Terms that are not negative have a sum that is not. *)
+(** The sum of non-negative terms is not negative. *)
 Lemma sum_nonneg : forall n f, (forall i, (i < n)%nat -> 0 <= f i) -> 0 <= sum n f.
 Proof.
   intros n f H. apply Rle_trans with (sum n (fun _ => 0)).
@@ -51,7 +51,7 @@ Proof.
   - apply sum_le, H.
 Qed.
 
-(** No term of a sum of non-negative ones exceeds the sum. *)
+(** No term of a sum of non-negative terms exceeds the sum. *)
 Lemma sum_term : forall n f i, (forall j, (j < n)%nat -> 0 <= f j) -> (i < n)%nat -> f i <= sum n f.
 Proof.
   induction n as [|n IH]; intros f i H Hi; [lia|]. simpl.
@@ -61,7 +61,7 @@ Proof.
   assert (f i <= sum n f) by (apply IH; [auto with arith|lia]). lra.
 Qed.
 
-(** If one of them is positive, so is the sum. *)
+(** If one of the terms is positive, the sum is positive. *)
 Lemma sum_pos : forall n f i, (forall j, (j < n)%nat -> 0 <= f j) -> (i < n)%nat -> 0 < f i ->
   0 < sum n f.
 Proof. intros n f i H Hi Hf. pose proof (sum_term n f i H Hi). lra. Qed.
@@ -71,7 +71,7 @@ Lemma sum_zero : forall n f, (forall i, (i < n)%nat -> 0 <= f i) -> sum n f <= 0
   forall i, (i < n)%nat -> f i = 0.
 Proof. intros n f H H0 i Hi. pose proof (sum_term n f i H Hi). pose proof (H i Hi). lra. Qed.
 
-(** The two sums of a matrix in either order. *)
+(** The order of two sums can be exchanged. *)
 Lemma sum_swap : forall n m (f : nat -> nat -> R),
   sum n (fun i => sum m (fun j => f i j)) = sum m (fun j => sum n (fun i => f i j)).
 Proof.
@@ -80,7 +80,7 @@ Proof.
   - rewrite IH, <- sum_plus. reflexivity.
 Qed.
 
-(** One term of a sum singled out. *)
+(** A sum with only one non-zero term equals this term. *)
 Lemma sum_single : forall n g c, (g < n)%nat -> sum n (fun i => if i =? g then c else 0) = c.
 Proof.
   induction n as [|n IH]; intros g c Hg; [lia|]. simpl.
@@ -90,7 +90,7 @@ Proof.
   - rewrite IH by lia. ring.
 Qed.
 
-(** There is a natural number above every real one. *)
+(** For every real number, there is a larger natural number. *)
 Lemma nat_above : forall B, exists n, B < INR n.
 Proof.
   intros B. exists (Z.to_nat (up B)). destruct (archimed B) as [H _].
@@ -99,9 +99,9 @@ Proof.
   - apply IZR_lt in Hz. pose proof (pos_INR (Z.to_nat (up B))). lra.
 Qed.
 
-(** ** The least of finitely many numbers *)
+(** ** The minimum of finitely many numbers *)
 
-(** By induction: the least of the first n, or the next. *)
+(** By induction, the minimum is that of the first n numbers or the next number. *)
 Lemma argmin : forall n (d : nat -> R), (0 < n)%nat ->
   { i | (i < n)%nat /\ forall j, (j < n)%nat -> d i <= d j }.
 Proof.
@@ -126,7 +126,7 @@ Qed.
 
 (** ** Distributions and softmax *)
 
-(** The mean of values is at most their largest, and at least their least. *)
+(** The mean of values lies between their minimum and their maximum. *)
 Lemma mean_le : forall n p q c, is_distribution n p -> (forall a, (a < n)%nat -> q a <= c) ->
   sum n (fun a => p a * q a) <= c.
 Proof.
@@ -142,34 +142,34 @@ Proof.
   intros j _. left. apply exp_pos.
 Qed.
 
-(** Softmax policies are positive, *)
+(** Softmax policies are positive. *)
 Lemma softmax_pos : forall n theta a, (0 < n)%nat -> 0 < softmax n theta a.
 Proof.
   intros n theta a Hn. apply Rdiv_lt_0_compat; [apply exp_pos|apply partition_pos, Hn].
 Qed.
 
-(** sum to one, *)
+(** Softmax policies sum to one. *)
 Lemma softmax_sum : forall n theta, (0 < n)%nat -> sum n (softmax n theta) = 1.
 Proof.
   intros n theta Hn. pose proof (partition_pos n theta Hn).
   unfold softmax, Rdiv. rewrite sum_scal_r. field. lra.
 Qed.
 
-(** and so are distributions. *)
+(** Softmax policies are distributions. *)
 Lemma softmax_distribution : forall n theta, (0 < n)%nat -> is_distribution n (softmax n theta).
 Proof.
   intros n theta Hn. split; [|apply softmax_sum, Hn].
   intros a _. left. apply softmax_pos, Hn.
 Qed.
 
-(** No probability exceeds one. *)
+(** No probability of a softmax policy exceeds one. *)
 Lemma softmax_le_1 : forall n theta a, (a < n)%nat -> softmax n theta a <= 1.
 Proof.
   intros n theta a Ha. rewrite <- (softmax_sum n theta) by lia.
   apply sum_term; [|exact Ha]. intros j _. left. apply softmax_pos. lia.
 Qed.
 
-(** Adding [x a] to each parameter multiplies the policy by e^(x a), up to the normalisation. *)
+(** Adding [x a] to each parameter multiplies the policy by e^(x a), up to normalisation. *)
 Lemma softmax_shift : forall n theta theta' x, (0 < n)%nat ->
   (forall a, (a < n)%nat -> theta' a = theta a + x a) ->
   forall a, (a < n)%nat -> softmax n theta' a =

@@ -1,9 +1,10 @@
 (** * Unlearning: a policy gradient retraces its path (Theorems 4(i) and 5(i) of the paper)
 
-    One state, two actions, the softmax parametrization: [n] updates of PG-SM with q = (1, 0), then
-    updates with q = (0, 1) until pi(a_1) is back at its start.  With constant weights this takes at
-    least n + 1 updates, one more than the paper says: [theorem_4_i_pg_sm].  With the weights
-    eta_1 / sqrt t it takes more than 3 n - 4 sqrt n + 1: [theorem_5_i_pg_sm]. *)
+    The setting has one state, two actions and the softmax parametrization: [n] updates of PG-SM
+    with q = (1, 0) are followed by updates with q = (0, 1) until pi(a_1) is back at its start.  If
+    the weights are constant, this takes at least n + 1 updates, one more than the paper states:
+    [theorem_4_i_pg_sm].  If the weights are eta_1 / sqrt t, it takes more than
+    3 n - 4 sqrt n + 1 updates: [theorem_5_i_pg_sm]. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums.
@@ -17,11 +18,11 @@ Definition delta (theta : nat -> R) : R := theta 0%nat - theta 1%nat.
 Definition slowness (d : R) : R := 2 + exp d + exp (- d).
 Definition speed (d : R) : R := / slowness d.
 
-(** A sum of two and two exponentials. *)
+(** The slowness is positive, because it is the sum of 2 and two exponentials. *)
 Lemma slowness_pos : forall d, 0 < slowness d.
 Proof. intros d. unfold slowness. pose proof (exp_pos d). pose proof (exp_pos (- d)). lra. Qed.
 
-(** The inverse of a positive number. *)
+(** The speed is positive, because it is the inverse of a positive number. *)
 Lemma speed_pos : forall d, 0 < speed d.
 Proof. intros d. apply Rinv_0_lt_compat, slowness_pos. Qed.
 
@@ -54,7 +55,7 @@ Proof.
   - apply H in L. lra.
 Qed.
 
-(** The same for <=, by contraposition. *)
+(** The same holds for <= by contraposition. *)
 Lemma softmax_two_le : forall theta theta',
   softmax 2 theta 0%nat <= softmax 2 theta' 0%nat <-> delta theta <= delta theta'.
 Proof.
@@ -62,7 +63,7 @@ Proof.
   split; intros L; apply Rnot_lt_le; intros N; apply H in N; lra.
 Qed.
 
-(** pi(a_1) >= 1/2 says that delta >= 0. *)
+(** pi(a_1) >= 1/2 is equivalent to delta >= 0. *)
 Lemma softmax_two_half : forall theta, 1 / 2 <= softmax 2 theta 0%nat -> 0 <= delta theta.
 Proof.
   intros theta H. pose proof (proj1 (softmax_two_le (fun _ => 0) theta)) as L.
@@ -89,7 +90,7 @@ Proof.
   unfold pg_sm_formula, adv, sum, q_first. simpl. rewrite softmax_two_second. ring.
 Qed.
 
-(** By the same computation, with the two actions exchanged. *)
+(** The proof exchanges the two actions in the previous computation. *)
 Lemma pg_sm_backward : forall w theta theta', pg_sm 2%nat w q_second theta theta' ->
   delta theta' = delta theta - 2 * w * speed (delta theta).
 Proof.
@@ -99,11 +100,11 @@ Qed.
 
 (** ** Travel time *)
 
-(** The explicit primitive of the slowness 1/g: from x to y it grows by the time that travelling at
-    the local speed takes. *)
+(** An explicit antiderivative of the slowness 1/g: its increase from x to y is the travel time at
+    the local speed. *)
 Definition time (d : R) : R := 2 * d + exp d - exp (- d).
 
-(** The road gets slower as one moves away from zero. *)
+(** The slowness increases with the distance from zero. *)
 Lemma slowness_increasing : forall x y, 0 <= x -> x < y -> slowness x < slowness y.
 Proof.
   intros x y Hx Hxy. unfold slowness. rewrite !exp_Ropp.
@@ -118,7 +119,8 @@ Proof.
   assert (0 < (b - a) * (1 - / (a * b))) by (apply Rmult_lt_0_compat; lra). lra.
 Qed.
 
-(** Between [a] and [b] the time lies between the two slownesses, times the distance. *)
+(** The travel time from [a] to [b] lies between the distance times [slowness a] and the distance
+    times [slowness b]. *)
 Lemma time_bounds : forall a b, 0 <= a -> a < b ->
   slowness a * (b - a) < time b - time a < slowness b * (b - a).
 Proof.
@@ -135,11 +137,11 @@ Proof.
   split; apply Rmult_lt_compat_r; try lra; apply slowness_increasing; lra.
 Qed.
 
-(** One is the inverse of the other. *)
+(** The speed is the inverse of the slowness. *)
 Lemma speed_slowness : forall d w, slowness d * (2 * w * speed d) = 2 * w.
 Proof. intros d w. unfold speed. pose proof (slowness_pos d). field. lra. Qed.
 
-(** A step of weight [w] ends where travelling would have taken more time than 2 w ... *)
+(** The travel time to the end of a step of weight [w] exceeds 2 w. *)
 Lemma forward_time : forall d w, 0 <= d -> 0 < w ->
   2 * w < time (d + 2 * w * speed d) - time d.
 Proof.
@@ -150,8 +152,8 @@ Proof.
   rewrite speed_slowness in Hb. exact Hb.
 Qed.
 
-(** ... and a step back covers, down to [d0], at most what time 2 w is worth.  It may end below
-    [d0]: what it covers beyond does not count. *)
+(** The travel time of a backward step of weight [w] is at most 2 w down to [d0].  The part of the
+    step below [d0] does not count. *)
 Lemma backward_time : forall d0 d w, 0 <= d0 -> d0 < d -> 0 < w ->
   time d - time (Rmax d0 (d - 2 * w * speed d)) <= 2 * w.
 Proof.
@@ -168,7 +170,7 @@ Qed.
 
 (** ** The comparison lemma *)
 
-(** There is such a run from any start, with any weights. *)
+(** Such a run exists from any start and with any weights. *)
 Lemma unlearning_exists : forall w n start,
   exists theta, theta 0%nat = start /\ is_unlearning pg_sm w n theta.
 Proof.
@@ -193,7 +195,7 @@ Proof.
   - apply pg_sm_backward, H.
 Qed.
 
-(** Forward, the position never falls below the start. *)
+(** In forward steps, the position never falls below the start. *)
 Lemma travel_above : forall w n d, (forall t, 0 < w t) -> is_travel w n d ->
   forall t, (t <= n)%nat -> d 0%nat <= d t.
 Proof.
@@ -203,7 +205,7 @@ Proof.
   assert (0 < w t * speed (d t)) by (apply Rmult_lt_0_compat; lra). lra.
 Qed.
 
-(** The way out takes more time than the weights spent on it. *)
+(** The travel time of the way out exceeds twice the weights of its steps. *)
 Lemma travel_out : forall w n d, (forall t, 0 < w t) -> is_travel w n d -> 0 <= d 0%nat ->
   forall t, (1 <= t <= n)%nat -> 2 * sum t w < time (d t) - time (d 0%nat).
 Proof.
@@ -216,7 +218,8 @@ Proof.
   specialize (IH ltac:(lia)). lra.
 Qed.
 
-(** As long as it has been above the start, the way back takes at most the weights spent on it. *)
+(** While the position is above the start, the travel time of the way back is at most twice the
+    weights of its steps. *)
 Lemma travel_back : forall w n d, (forall t, 0 < w t) -> is_travel w n d -> 0 <= d 0%nat ->
   forall m, (forall k, (k < m)%nat -> d 0%nat < d (n + k)%nat) -> d 0%nat <= d n ->
   time (d n) - time (Rmax (d 0%nat) (d (n + m)%nat)) <= 2 * sum m (fun k => w (n + k)%nat).
@@ -231,8 +234,8 @@ Proof.
     simpl sum. lra.
 Qed.
 
-(** Comparison: when the policy is back, the weights spent on the way back sum to more than those
-    spent on the way out.  For each is compared with the travel time on the same road. *)
+(** Comparison: when the policy is back, the weights of the way back sum to more than those of the
+    way out, because both sums are compared with the travel time over the same distance. *)
 Theorem comparison : forall w n theta m,
   (forall t, 0 < w t) -> is_unlearning pg_sm w n theta ->
   1 / 2 <= softmax 2 (theta 0%nat) 0%nat -> (1 <= n)%nat -> is_recovery softmax n theta m ->
@@ -251,7 +254,7 @@ Qed.
 
 (** ** Theorem 4(i) for PG-SM *)
 
-(** Backward steps only: the policy falls strictly at every step. *)
+(** The probability decreases strictly in every backward step. *)
 Lemma backward_falls : forall w n theta k, (forall t, 0 < w t) -> is_unlearning pg_sm w n theta ->
   delta (theta (n + S k)%nat) < delta (theta (n + k)%nat).
 Proof.
@@ -263,7 +266,7 @@ Proof.
   lra.
 Qed.
 
-(** The first number with a property exists if any has it and the property can be decided. *)
+(** If a decidable property holds for some number, there is a smallest such number. *)
 Lemma first_exists : forall Q : nat -> Prop, (forall k, Q k \/ ~ Q k) -> forall m, Q m ->
   exists k, (k <= m)%nat /\ is_first Q k.
 Proof.
@@ -281,8 +284,8 @@ Proof.
   destruct (H m) as [Hk|Hk]; [exact Hk|]. exfalso. exact (Hk m (le_n m) Hm).
 Qed.
 
-(** The policy does come back if the weights of the way back sum to any size: while above the
-    start, no backward step is shorter than its weight times the speed at the turning point. *)
+(** The policy comes back if the weights of the way back have unbounded sums: above the start, no
+    backward step is shorter than its weight times the speed at the turning point. *)
 Lemma recovery_exists : forall w n theta,
   (forall t, 0 < w t) -> is_unlearning pg_sm w n theta ->
   1 / 2 <= softmax 2 (theta 0%nat) 0%nat ->
@@ -326,7 +329,7 @@ Proof.
                         (softmax 2 (theta 0%nat) 0%nat)); [left; assumption|right; lra].
 Qed.
 
-(** With constant weights the weights sum to any size. *)
+(** Constant weights have unbounded sums. *)
 Lemma constant_diverges : forall eta B, 0 < eta -> exists K, B < sum K (fun _ => eta).
 Proof.
   intros eta B Heta. destruct (nat_above (B / eta)) as [K HK]. exists K. rewrite sum_const.
@@ -334,8 +337,8 @@ Proof.
   replace (B / eta * eta) with B in HK by (field; lra). exact HK.
 Qed.
 
-(** *** Theorem 4(i) for PG-SM, as the book has it: from pi_0(a_1) >= 1/2, with any rate eta > 0,
-    undoing n >= 1 updates takes n' updates with n + 1 <= n' < infinity. *)
+(** *** Theorem 4(i) for PG-SM, as stated in the book: from pi_0(a_1) >= 1/2 and with any step size
+    eta > 0, undoing n >= 1 updates takes n' updates with n + 1 <= n' < infinity. *)
 Theorem theorem_4_i_pg_sm : forall eta n theta,
   0 < eta -> is_unlearning pg_sm (fun _ => eta) n theta ->
   1 / 2 <= softmax 2 (theta 0%nat) 0%nat -> (1 <= n)%nat ->
@@ -354,8 +357,8 @@ Qed.
 Lemma recovery_zero : forall theta, is_recovery softmax 0 theta 0.
 Proof. intros theta. split; [right; reflexivity|intros; lia]. Qed.
 
-(** A strict recovery, which the domino setting asks for, takes n + 1 updates at least, for n = 0,
-    too. *)
+(** A strict recovery, as required in the domino setting, takes at least n + 1 updates, including
+    the case n = 0. *)
 Corollary strict_recovery_pg_sm : forall eta n theta m,
   0 < eta -> is_unlearning pg_sm (fun _ => eta) n theta ->
   1 / 2 <= softmax 2 (theta 0%nat) 0%nat -> is_strict_recovery softmax n theta m ->
@@ -372,7 +375,7 @@ Proof.
   - apply (theorem_4_i_pg_sm eta n theta Heta Hrun Hhalf ltac:(lia)) in Hfk. lia.
 Qed.
 
-(** It exists: one step after the policy is back, it is past its start. *)
+(** A strict recovery exists: one step after the policy is back, it is below its start. *)
 Lemma strict_recovery_exists : forall eta n theta,
   0 < eta -> is_unlearning pg_sm (fun _ => eta) n theta ->
   1 / 2 <= softmax 2 (theta 0%nat) 0%nat -> exists m, is_strict_recovery softmax n theta m.
@@ -415,7 +418,7 @@ Proof.
   split; apply Rmult_le_reg_r with b; try exact Hb; rewrite Hi; nra.
 Qed.
 
-(** The sum of 1 / sqrt t for t = n+1, ..., n+m is at least 2 sqrt(n+m+1) - 2 sqrt(n+1) ... *)
+(** The sum of 1 / sqrt t for t = n+1, ..., n+m is at least 2 sqrt(n+m+1) - 2 sqrt(n+1). *)
 Lemma sum_sqrt_lower : forall n m,
   2 * sqrt (INR (S (n + m))) - 2 * sqrt (INR (S n)) <= sum m (fun k => / sqrt (INR (S (n + k)))).
 Proof.
@@ -423,7 +426,7 @@ Proof.
   cbn [sum]. rewrite Nat.add_succ_r. pose proof (sqrt_step (n + m)). lra.
 Qed.
 
-(** ... and at most 2 sqrt(n+m) - 2 sqrt n. *)
+(** The same sum is at most 2 sqrt(n+m) - 2 sqrt n. *)
 Lemma sum_sqrt_upper : forall n m,
   sum m (fun k => / sqrt (INR (S (n + k)))) <= 2 * sqrt (INR (n + m)) - 2 * sqrt (INR n).
 Proof.
@@ -431,13 +434,13 @@ Proof.
   cbn [sum]. rewrite Nat.add_succ_r. pose proof (sqrt_step (n + m)). lra.
 Qed.
 
-(** They are positive. *)
+(** These weights are positive. *)
 Lemma decaying_pos : forall eta1 t, 0 < eta1 -> 0 < decaying eta1 t.
 Proof.
   intros eta1 t Heta. apply Rdiv_lt_0_compat; [exact Heta|]. apply sqrt_lt_R0, lt_0_INR. lia.
 Qed.
 
-(** The decaying weights, too, sum to any size. *)
+(** The decaying weights also have unbounded sums. *)
 Lemma decaying_diverges : forall eta1 n, 0 < eta1 ->
   forall B, exists K, B < sum K (fun k => decaying eta1 (n + k)%nat).
 Proof.
@@ -453,8 +456,8 @@ Proof.
   apply Rmult_lt_compat_l; [exact Heta|]. lra.
 Qed.
 
-(** *** Theorem 5(i) for PG-SM, as the book has it: with the weights eta_1 / sqrt t through both
-    phases, from pi_0(a_1) >= 1/2, undoing n >= 1 updates takes n' updates with
+(** *** Theorem 5(i) for PG-SM, as stated in the book: with the weights eta_1 / sqrt t in both
+    phases and from pi_0(a_1) >= 1/2, undoing n >= 1 updates takes n' updates with
     3 n - 4 sqrt n + 1 < n' < infinity. *)
 Theorem theorem_5_i_pg_sm : forall eta1 n theta,
   0 < eta1 -> is_unlearning pg_sm (decaying eta1) n theta ->

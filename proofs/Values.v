@@ -1,14 +1,14 @@
 (** * The value function of a policy: policy improvement, uniqueness, existence
 
-    The theorems of the book speak of the values of a policy.  Here they are the solutions of the
-    Bellman equation, and this file proves that there is exactly one. *)
+    The theorems of the book are about the values of a policy.  The values are defined as solutions
+    of the Bellman equation, and this file proves that there is exactly one solution. *)
 
 Require Import Reals Lra Lia Psatz.
 From PolicyUpdates Require Import Definitions Sums.
 Open Scope R_scope.
 
-(** Policy improvement.  Look at the state where v' - v is least.  There it is at least gamma times
-    an average of values of v' - v, none of which is lower; so it is not negative. *)
+(** Policy improvement.  In the state where v' - v is smallest, it is at least gamma times an
+    average of values of v' - v, none of which is smaller.  Therefore it is not negative. *)
 Theorem policy_improvement : forall M pi' v v',
   is_policy M pi' -> is_value M pi' v' ->
   (forall s, (s < n_states M)%nat ->
@@ -20,7 +20,7 @@ Proof.
   set (m := v' i - v i). pose proof (gamma_range M) as Hg.
   destruct (Rle_lt_dec 0 m) as [Hm|Hm]; [pose proof (Hmin s Hs); simpl in *; unfold m in *; lra|].
   exfalso. destruct (Hpi i Hi) as [Hp H1].
-  (* each action's value rises by at least gamma m *)
+  (* the value of each action increases by at least gamma m *)
   assert (Q : forall a, (a < n_actions M)%nat -> q_of M v i a + gamma M * m <= q_of M v' i a).
   { intros a Ha. unfold q_of.
     assert (L : sum (n_states M) (fun s' => P M i a s' * m)
@@ -30,7 +30,7 @@ Proof.
     rewrite sum_scal_r, sum_minus in L. pose proof (P_sum M i a Hi Ha).
     set (p := sum (n_states M) (P M i a)) in *.
     assert (m <= p * m) by nra. nra. }
-  (* so does their average under pi' *)
+  (* their average under pi' also increases by at least gamma m *)
   assert (A : sum (n_actions M) (fun a => pi' i a * q_of M v i a + pi' i a * (gamma M * m))
               <= sum (n_actions M) (fun a => pi' i a * q_of M v' i a)).
   { apply sum_le. intros a Ha. rewrite <- Rmult_plus_distr_l.
@@ -49,7 +49,7 @@ Proof.
   - apply (policy_improvement M pi v' v); auto. intros j Hj. rewrite <- Hv' by exact Hj. lra.
 Qed.
 
-(** Higher values of the states, higher values of the actions. *)
+(** Larger state values give larger action values. *)
 Lemma q_of_monotone : forall M v v' s a, (s < n_states M)%nat -> (a < n_actions M)%nat ->
   (forall s', (s' < n_states M)%nat -> v s' <= v' s') -> q_of M v s a <= q_of M v' s a.
 Proof.
@@ -60,7 +60,7 @@ Qed.
 
 (** ** Existence, by value iteration *)
 
-(** The values one step ahead: the right-hand side of the Bellman equation. *)
+(** One step of value iteration: the right-hand side of the Bellman equation. *)
 Definition bellman (M : MDP) (pi : nat -> nat -> R) (v : nat -> R) (s : nat) : R :=
   sum (n_actions M) (fun a => pi s a * q_of M v s a).
 
@@ -71,7 +71,7 @@ Fixpoint iterate (M : MDP) (pi : nat -> nat -> R) (c : R) (k : nat) : nat -> R :
   | S j => bellman M pi (iterate M pi c j)
   end.
 
-(** Higher values, higher values one step ahead. *)
+(** Value iteration is monotone. *)
 Lemma bellman_monotone : forall M pi v v', is_policy M pi ->
   (forall s, (s < n_states M)%nat -> v s <= v' s) ->
   forall s, (s < n_states M)%nat -> bellman M pi v s <= bellman M pi v' s.
@@ -80,7 +80,7 @@ Proof.
   apply Rmult_le_compat_l; [apply Hpi; auto|apply q_of_monotone; auto].
 Qed.
 
-(** No reward exceeds this number in modulus. *)
+(** No reward exceeds this number in absolute value. *)
 Definition reward_bound (M : MDP) : R :=
   sum (n_states M) (fun s => sum (n_actions M) (fun a => Rabs (r M s a))).
 
@@ -95,7 +95,7 @@ Proof.
     intros. apply sum_nonneg. intros. apply Rabs_pos.
 Qed.
 
-(** With K = max |r| / (1 - gamma), values between -K and K stay there. *)
+(** For K = max |r| / (1 - gamma), value iteration maps values between -K and K to such values. *)
 Lemma bellman_bounded : forall M pi v, is_policy M pi ->
   let K := reward_bound M / (1 - gamma M) in
   (forall s, (s < n_states M)%nat -> - K <= v s <= K) ->
@@ -128,7 +128,7 @@ Proof.
   - apply mean_le; [apply Hpi, Hs|]. intros a Ha. apply Hq, Ha.
 Qed.
 
-(** Limits pass through finite sums. *)
+(** The limit of a finite sum is the sum of the limits. *)
 Lemma limit_sum : forall n (u : nat -> nat -> R) l,
   (forall i, (i < n)%nat -> Un_cv (fun k => u k i) (l i)) ->
   Un_cv (fun k => sum n (u k)) (sum n l).
@@ -144,7 +144,7 @@ Proof.
   intros c e He. exists 0%nat. intros. unfold R_dist. rewrite Rminus_diag_eq, Rabs_R0; auto.
 Qed.
 
-(** If the iterates converge, so do the values one step ahead. *)
+(** If the iterates converge, one further step of value iteration converges to that of the limit. *)
 Lemma limit_bellman : forall M pi (u : nat -> nat -> R) l s,
   (forall i, (i < n_states M)%nat -> Un_cv (fun k => u k i) (l i)) ->
   Un_cv (fun k => bellman M pi (u k) s) (bellman M pi l s).
@@ -157,8 +157,8 @@ Proof.
   apply (CV_mult (fun _ => P M s a i)); [apply limit_const|auto].
 Qed.
 
-(** The value function exists: value iteration from -K grows, stays below K, and its limit solves
-    the Bellman equation. *)
+(** The value function exists: value iteration from -K increases, stays below K, and its limit
+    solves the Bellman equation. *)
 Theorem value_exists : forall M pi, is_policy M pi -> { v | is_value M pi v }.
 Proof.
   intros M pi Hpi. set (K := reward_bound M / (1 - gamma M)). set (u := iterate M pi (- K)).
@@ -193,8 +193,8 @@ Qed.
 Lemma softmax_policy : forall M theta, is_policy M (policy_of M softmax theta).
 Proof. intros M theta s _. apply softmax_distribution. pose proof (two_actions M). lia. Qed.
 
-(** From any parameters and with any weights there is a run of an update that is defined for all
-    parameters: evaluate the policy, update every state, repeat. *)
+(** If an update is defined for all parameters, a run exists from any parameters and with any
+    weights: evaluate the policy, update every state, and repeat. *)
 Theorem softmax_run_exists : forall M (step : Step) w start,
   (forall n w q theta, (2 <= n)%nat -> { theta' | step n w q theta theta' }) ->
   exists theta v, theta 0%nat = start /\ is_run M softmax step w theta v.

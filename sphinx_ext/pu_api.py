@@ -3,8 +3,8 @@
 ``{public} run`` documents a name exported by `pu_lib`. ``{api} pu_lib.mdp`` prints a module's
 docstring and documents its public names in source order (``__all__``, or every name without a
 leading underscore); names in the directive's body select a subset.
-``{names} pu_lib.chapters.rates.quantities`` lists public names with one sentence each. Names in the
-chapters' code cells link to these entries.
+``{names} pu_lib.chapters.rates.quantities`` lists public names with one sentence each. Names in
+code cells of the chapters link to these entries.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _home(module: ModuleType, name: str) -> str:
 
 
 def _place(source: str, name: str) -> int:
-    """Return the offset of a name's first definition as a class, function or variable."""
+    """Return the offset of the first definition of a class, function or variable."""
     starts = [f"\nclass {name}", f"\ndef {name}(", f"\n{name} =", f"\n{name}:"]
     return min((place for start in starts if (place := source.find(start)) >= 0), default=0)
 
@@ -76,7 +76,7 @@ class ReferenceDirective(SphinxDirective):
     final_argument_whitespace = True
 
     def parse(self, module: ModuleType, lines: list[str]) -> list[nodes.Node]:
-        """Parse lines about a module and make the page depend on its source file."""
+        """Parse lines about a module and make the page depend on the module's source file."""
         root = nodes.Element()
         self.env.note_dependency(str(inspect.getsourcefile(module)))
         # MyST parses directives in Markdown, so reStructuredText needs a wrapper
@@ -85,7 +85,7 @@ class ReferenceDirective(SphinxDirective):
         return root.children
 
     def selected_names(self, module: ModuleType) -> list[str]:
-        """Return the names in the body, or by default all that `pu_lib` does not export."""
+        """Return the names in the body or, by default, all names that `pu_lib` does not export."""
         everything = public_names(module)
         names = " ".join(self.content).split()
         if unknown := sorted(set(names) - set(everything)):
@@ -96,10 +96,10 @@ class ReferenceDirective(SphinxDirective):
 
 
 class PublicDirective(ReferenceDirective):
-    """The entry of a name exported by `pu_lib`, as `pu_lib.NAME` and under its module."""
+    """Document a name exported by `pu_lib`, both as `pu_lib.NAME` and under its module."""
 
     def run(self) -> list[nodes.Node]:
-        """Return one entry."""
+        """Return the entry."""
         name = self.arguments[0]
         module = home_of(name)
         parsed = self.parse(module, _documented(module, name))
@@ -115,7 +115,7 @@ class PublicDirective(ReferenceDirective):
 
 
 class ApiDirective(ReferenceDirective):
-    """The reference of a module or of selected names in it."""
+    """Document a module or selected names in it."""
 
     has_content = True
     option_spec: ClassVar = {"no-text": directives.flag}
@@ -139,7 +139,7 @@ class ApiDirective(ReferenceDirective):
 
 
 class NamesDirective(ReferenceDirective):
-    """The public names of a module with one sentence each, except those in the option ``but``."""
+    """List a module's public names with one sentence each, except those in the option ``but``."""
 
     has_content = True
     option_spec: ClassVar = {"but": directives.unchanged}
@@ -167,10 +167,10 @@ class NamesDirective(ReferenceDirective):
 
 
 class ProofsDirective(SphinxDirective):
-    """The machine-checked theorems and the claims they prove."""
+    """List the machine-checked theorems and the claims they prove."""
 
     def run(self) -> list[nodes.Node]:
-        """Return them as raw HTML."""
+        """Return the list as raw HTML."""
         from pu_lib.claims.tables import proof_list
 
         return [nodes.raw("", str(proof_list()), format="html")]
@@ -210,7 +210,7 @@ def _listed(module: ModuleType, name: str) -> list[str]:
 def titles_to_rubrics(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Turn the titles in a module's docstring into rubrics, not sections of the page."""
+    """Turn section titles in module docstrings into rubrics, which are not sections of the page."""
     if what == "module":
         for i in range(len(lines) - 1, 0, -1):
             if lines[i] and set(lines[i]) == {"-"} and len(lines[i]) == len(lines[i - 1]):
@@ -220,7 +220,7 @@ def titles_to_rubrics(
 def omit_enum_signature(
     app: Sphinx, what: str, name: str, thing: Any, *signature: Any
 ) -> tuple[str, str] | None:
-    """Omit the signature of an enumeration; no code calls it."""
+    """Omit the signature of an enumeration, which no code calls."""
     return ("", "") if inspect.isclass(thing) and issubclass(thing, Enum) else None
 
 
@@ -243,9 +243,9 @@ def find_public(
 
 
 class _Analyser(block.CodeBlockAnalyser):
-    """The analyser of code cells, without its assumption that every section has a title.
+    """Analyse code cells without assuming that every section has a title.
 
-    Statements and proofs in the chapters are sections without a title.
+    Statements and proofs in the chapters are sections without titles.
     """
 
     def visit_section(self, node: nodes.section) -> None:

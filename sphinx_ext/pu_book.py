@@ -1,4 +1,4 @@
-"""Changes to Sphinx's build that Jupyter Book's settings cannot express.
+"""Changes to the Sphinx build that the settings of Jupyter Book cannot express.
 
 Each function below makes one change:
 
@@ -10,8 +10,8 @@ Each function below makes one change:
 - `mend_scripts`: stop the theme from measuring every scrollable box after every change
   (``web/book.js`` measures after loading and when the width or the content changes), and remove
   anywidget's deadline of two seconds, because no kernel waits for the widget here.
-- `drop_scripts`: remove the live-code extension of Jupyter Book, which adds another host's address
-  to every page, and Sphinx's MathJax, because `pu_formulas` typesets the formulas.
+- `drop_scripts`: remove the live-code extension of Jupyter Book, which adds the address of another
+  host to every page, and Sphinx's MathJax, because `pu_formulas` typesets the formulas.
 - `share_html_handlers`, `add_all_widgets`: support one page with all chapters, for the PDF.
 - `write_in_parallel`: write pages on all processors.
 - `tidy_statements`: add index entries for theorem boxes (the search finds "Theorem 5"), and remove
@@ -21,14 +21,15 @@ Each function below makes one change:
 - `number_by_chapter`: number exercises by chapter, as the text refers to them.
 - `publish`: derive launch buttons, canonical and preview addresses from the repository's public
   address in ``_config.yml``; omit them if it is empty.
-- `install_in_downloads`: install the library in downloaded chapters, if there is an address.
+- `install_in_downloads`: install the library in downloaded chapters if the repository has a public
+  address.
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
 - `explain_terms`: show the first sentence of a glossary definition on links to its term.
 - `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
-- `mend_search`: omit formulas from search excerpts, where they would show as LaTeX; fix searches
-  for properties of every JavaScript object, such as "constructor".
+- `mend_search`: omit formulas from search excerpts, where they would appear as LaTeX; fix searches
+  for words that are properties of every JavaScript object, such as "constructor".
 - `skip_final_collection`: end the process as soon as the last page is written.
-- `LedgerDirective`: insert tables of `pu_lib.claims.tables` in Markdown pages.
+- `LedgerDirective`: insert tables of `pu_lib.claims.tables` into Markdown pages.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ KINDS = ("theorem", "proposition", "lemma", "corollary", "remark", "conjecture",
 
 
 def key_the_assets(app: Sphinx, config: Config) -> None:
-    """Store the hash of the style sheets and scripts; a change rewrites all pages."""
+    """Store a hash of the style sheets and scripts, so that a change rewrites all pages."""
     config.pu_assets = digest("package-lock.json", "web", "sphinx_ext/typeset.cjs")
 
 
 def forget_after_warnings(app: Sphinx, exception: Exception | None) -> None:
-    """Remove the pickled environment of a build that failed or warned."""
+    """Delete the pickled environment of a build that failed or emitted warnings."""
     if exception is not None or app._warncount:
         (Path(app.doctreedir) / "environment.pickle").unlink(missing_ok=True)
 
@@ -123,8 +124,8 @@ def copy_assets(app: Sphinx, exception: Exception | None) -> None:
 def mend_scripts(app: Sphinx, exception: Exception | None) -> None:
     """Disable the theme's measuring of scrollable boxes and anywidget's timeout.
 
-    Measuring forces the layout of every section that the style sheet defers, again after each
-    change. It takes 1.5 seconds on the ledger's page.
+    Measuring forces the layout of every section that the style sheet defers, and is repeated after
+    each change. It takes 1.5 seconds on the ledger page.
     """
     for name, (pattern, replacement) in MENDED.items():
         script = Path(app.outdir) / "_static" / name
@@ -161,7 +162,7 @@ def add_all_widgets(app: Sphinx, pagename: str, *context: Any) -> None:
 
 
 def write_in_parallel(app: Sphinx, env: BuildEnvironment) -> None:
-    """Write pages on all processors; reading them, with the ledger, uses one process."""
+    """Write pages in parallel on all processors; one process reads the pages and the ledger."""
     app.parallel = 1 + (os.cpu_count() or 1)  # Sphinx uses one process to prepare pages
 
 
@@ -181,7 +182,7 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         node.parent.insert(
             node.parent.index(node), addnodes.index(entries=entries, docname=docname)
         )
-        # the index domain collected this page's entries earlier, so add the new ones
+        # the index domain has already collected the entries of this page, so add the new ones
         app.env.get_domain("index").entries.setdefault(docname, []).extend(entries)
         if name.split()[0].lower() in KINDS:
             _unwrap(title)
@@ -226,7 +227,7 @@ def _unwrap(title: nodes.title) -> None:
 def keep_index_entries(app: Sphinx) -> list[Any]:
     """Copy index entries of pages that are not rewritten from the search index on disk.
 
-    For these pages Sphinx copies words and titles only. Without index entries, the search cannot
+    For these pages, Sphinx copies only words and titles. Without index entries, the search cannot
     find a theorem by its number.
     """
     indexer = getattr(app.builder, "indexer", None)
@@ -244,7 +245,7 @@ def keep_index_entries(app: Sphinx) -> list[Any]:
 
 
 def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Restart the numbering of exercises in each chapter, unlike Sphinx."""
+    """Restart the numbering of exercises in each chapter, which Sphinx does not do."""
     for kinds in env.toc_fignumbers.values():
         for count, label in enumerate(kinds.get("exercise", {}), start=1):
             kinds["exercise"][label] = (count,)
@@ -252,7 +253,7 @@ def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def publish(app: Sphinx, config: Config) -> None:
-    """Derive every public address from the repository's, or remove them all if it is empty."""
+    """Derive all public addresses from that of the repository, or remove them if it is empty."""
     options = config.html_theme_options
     repository = (options.get("repository_url") or "").rstrip("/")
     if not repository:
@@ -268,9 +269,9 @@ def publish(app: Sphinx, config: Config) -> None:
 
 
 def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Insert a first cell that installs the library in each downloadable notebook.
+    """Add a first cell that installs the library to each downloadable notebook.
 
-    Without the repository's public address there is no source to install from.
+    If the repository has no public address, there is no source to install from.
     """
     repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
     if exception is None and repository:
@@ -284,7 +285,7 @@ def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
 def preview(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Add preview tags for shared links; open the branch that installs the library in Colab."""
+    """Add preview tags for shared links and make the Colab buttons open the branch ``colab``."""
     title = re.sub(r"<[^>]*>", "", str(context.get("title", ""))) or app.config.html_title
     base = app.config.html_baseurl
     image = f"{base}_static/social.png" if base else context["pathto"]("_static/social.png", 1)
@@ -307,7 +308,7 @@ def preview(
 
 
 def explain_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Set the title of links to glossary terms to the definition's first sentence."""
+    """Set the title of links to glossary terms to the first sentence of the definition."""
     for reference in doctree.findall(nodes.reference):
         target = reference.get("refuri", "") or "#" + reference.get("refid", "")
         term = target.partition("#term-")[2]
@@ -368,10 +369,10 @@ IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')
 def keep_first_ids(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Keep only the first occurrence of each identifier on a page; links lead to the first.
+    """Keep only the first occurrence of each identifier on a page, which is the target of links.
 
-    The extensions for theorems and exercises repeat a box's identifier on its title and use one
-    identifier in every box.
+    The extensions for theorems and exercises repeat the identifier of a box on its title and use
+    the same identifier in every box.
     """
     seen: set[str] = set()
 
@@ -425,7 +426,7 @@ def skip_final_collection(app: Sphinx, exception: Exception | None) -> None:
 
 
 class LedgerDirective(SphinxDirective):
-    """A table of `pu_lib.claims.tables` by the name of its function, such as ``summary``."""
+    """Insert the table that a function of `pu_lib.claims.tables`, such as ``summary``, returns."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -451,7 +452,7 @@ class LedgerDirective(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the handlers and add the directive, scripts and style sheets."""
     # Pages are trees of millions of small objects. Garbage collection takes a fifth of the build
-    # time; without it the build needs 1.2 GB of memory instead of 0.6 GB.
+    # time; without it, the build needs 1.2 GB of memory instead of 0.6 GB.
     gc.disable()
     ProofIndex.generate = list_titles
     ProofIndex.localname = "Statements by chapter"

@@ -1,13 +1,13 @@
-"""Execute each notebook of the book once for the same sources.
+"""Execute each notebook of the book only once for the same sources.
 
-Jupyter Book reads the outputs of notebooks from a cache and executes missing ones sequentially.
+Jupyter Book reads notebook outputs from a cache and executes missing notebooks sequentially.
 This extension executes the missing notebooks in parallel, one per processor, while Jupyter Book
 reads the other pages. In the tests, nbmake stores its outputs in the same cache
 (`tests/conftest.py`), so ``make test`` and ``make book`` together execute a notebook once, in
 either order or at the same time.
 
-The cache is keyed by a hash of the library and the pinned requirements: an edit of either executes
-every notebook again. Within the cache, a notebook is keyed by its code.
+The cache is keyed by a hash of the library and the pinned requirements, so an edit of either causes
+all notebooks to be executed again. Within the cache, a notebook is keyed by its code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WIDGETS = "application/vnd.jupyter.widget-state+json"
 ROUNDING = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "PU_LIB_ROUNDING")
 """Variables that change the last digits of results."""
 LONGEST_WAIT = 3600.0
-"""Timeout in seconds when waiting for another process that executes a notebook."""
+"""Timeout in seconds for waiting until another process has executed a notebook."""
 
 LOGGER = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def current() -> Path:
 
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
-    """Hold an exclusive lock among threads and processes; the end of a process releases it."""
+    """Hold a lock that excludes other threads and processes; it is released if the process ends."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(lock, timeout=LONGEST_WAIT, isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
@@ -80,14 +80,14 @@ def normalized(executed: nbformat.NotebookNode, name: str) -> nbformat.NotebookN
     executed : NotebookNode
         The notebook with its outputs.
     name : str
-        The name from which numbered identifiers of widgets are derived; their original ones are
+        The name from which the identifiers of widgets are derived; the original identifiers are
         random.
 
     Returns
     -------
     NotebookNode
-        The notebook with reproducible identifiers of widgets and tables, without memory addresses
-        and nbmake's times.
+        The notebook with reproducible identifiers of widgets and tables, and without memory
+        addresses or nbmake's times.
     """
     for cell in executed.cells:
         cell.metadata.pop("execution", None)
@@ -125,7 +125,7 @@ class Execution:
         self.path, self.notebook, self.folder = path, notebook, folder
 
     def __enter__(self) -> Execution:
-        """Acquire the lock of the notebook, which waits for other processes."""
+        """Acquire the lock of the notebook, waiting for other processes if necessary."""
         self._lock = alone(self.folder / "locks" / self.path.stem)
         self._lock.__enter__()
         return self
@@ -145,7 +145,7 @@ class Execution:
         return True
 
     def keep(self, executed: nbformat.NotebookNode, seconds: float) -> None:
-        """Store the executed notebook in the cache, unless a source has changed since."""
+        """Store the executed notebook in the cache, unless a source has changed in the meantime."""
         executed = normalized(executed, self.path.stem)
         if current() == self.folder:
             bundle = CacheBundleIn(
@@ -159,7 +159,7 @@ class Execution:
 
 
 def kept(path: Path) -> list[nbformat.NotebookNode]:
-    """Return the cells of a notebook with their outputs, or an empty list if not cached."""
+    """Return the cells of a notebook with their outputs, or an empty list if it is not cached."""
     folder = current()
     with alone(folder / "locks" / "cache"):
         try:
@@ -170,7 +170,7 @@ def kept(path: Path) -> list[nbformat.NotebookNode]:
 
 
 def expected(path: Path) -> float:
-    """Return the duration of a notebook's last execution, or a guess from its size."""
+    """Return the seconds of a notebook's last execution, or an estimate from its size."""
     try:
         return float((TIMES / path.stem).read_text())
     except (OSError, ValueError):
@@ -178,7 +178,7 @@ def expected(path: Path) -> float:
 
 
 def execute(execution: Execution, timeout: int) -> tuple[float, str]:
-    """Execute a notebook and cache it, unless it is cached already.
+    """Execute a notebook and cache it, unless it is already cached.
 
     Parameters
     ----------
@@ -190,9 +190,10 @@ def execute(execution: Execution, timeout: int) -> tuple[float, str]:
     Returns
     -------
     float
-        Seconds; 0 if it was cached, perhaps by a process that held the lock before.
+        The execution time in seconds; 0 if the notebook was already cached, perhaps by another
+        process.
     str
-        The traceback if the notebook fails, else empty.
+        The traceback if the notebook fails, else an empty string.
     """
     with execution, TemporaryDirectory() as folder:
         if execution.is_kept:
@@ -205,7 +206,7 @@ def execute(execution: Execution, timeout: int) -> tuple[float, str]:
 
 
 def notebooks(env: BuildEnvironment, docnames: Iterable[str]) -> Iterator[Execution]:
-    """Yield the notebooks among pages, stored as JSON or as text."""
+    """Yield the pages that are notebooks, stored as JSON or as text."""
     for path in (Path(env.doc2path(name)) for name in docnames):
         text = path.read_text("utf-8")
         reader = create_nb_reader(str(path), env.myst_config, env.mystnb_config, text)
@@ -214,14 +215,14 @@ def notebooks(env: BuildEnvironment, docnames: Iterable[str]) -> Iterator[Execut
 
 
 class Executions:
-    """Executes the notebooks to be read while Sphinx reads the other pages."""
+    """Execute the notebooks that are not cached while Sphinx reads the other pages."""
 
     def __init__(self) -> None:
         self.running: dict[Future[tuple[float, str]], Execution] = {}
         self.due: set[str] = set()
 
     def begin(self, app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-        """Start executions, the longest first, and move the notebooks behind the other pages."""
+        """Start the executions, longest first, and let Sphinx read these notebooks last."""
         due = [execution for execution in notebooks(env, docnames) if not execution.is_kept]
         if not due:
             return
@@ -235,7 +236,7 @@ class Executions:
         docnames.sort(key=lambda name: name in self.due)
 
     def wait(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-        """Wait for all executions before the first notebook is read, and log how each ended."""
+        """Wait for all executions before the first notebook is read, and log their outcomes."""
         if docname not in self.due:
             return
         self.due = set()
@@ -252,13 +253,13 @@ class Executions:
             raise ExtensionError(message)
 
     def end(self, app: Sphinx, exception: Exception | None) -> None:
-        """Cancel pending executions, which remain if another page failed the build."""
+        """Cancel the executions that are still pending if another page has failed the build."""
         for each in self.running:
             each.cancel()
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
-    """Set the cache for the current sources and delete the caches of other sources."""
+    """Select the cache for the current sources and delete all other caches."""
     folder = current()
     for stale in CACHES.glob("*"):
         if stale not in (folder, TIMES):
@@ -267,7 +268,7 @@ def choose_cache(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect the cache and the executions."""
+    """Connect the handlers of the cache and the executions."""
     executions = Executions()
     app.connect("config-inited", choose_cache)
     app.connect("env-before-read-docs", executions.begin)

@@ -1,9 +1,9 @@
 r"""The role ``formula``: inline formulas with the bounds that the checks evaluate.
 
 ``{formula}`n'\ge<<decaying_pg_bound>>` `` prints the LaTeX of the function `decaying_pg_bound` in
-the ``quantities.py`` of the page's chapter, so a theorem and its check cannot differ. The
-notation is that of ``claims.toml``: ``<<name: argument=LaTeX, ...>>``. A function of
-another chapter takes the chapter's folder as a prefix: ``<<unlearning.decaying_pg_bound>>``.
+the ``quantities.py`` of the page's chapter, so that a theorem and its check cannot differ. The
+notation is that of ``claims.toml``: ``<<name: argument=LaTeX, ...>>``. The name of a function in
+another chapter is prefixed with the chapter folder: ``<<unlearning.decaying_pg_bound>>``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def formulas_for(page: str, text: str) -> dict[str, Formula]:
 
 
 class FormulaRole(SphinxRole):
-    """An inline formula; an unknown function is a build error."""
+    """Typeset an inline formula; an unknown function is a build error."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the formula, or the error and its message."""
+        """Return the formula, or an error node and its message."""
         page = self.env.docname.rpartition("/")[2]
         try:
             latex = insert_formulas(self.text, formulas_for(page, self.text))

@@ -1,10 +1,10 @@
-// Typeset formulas with MathJax: [[LaTeX, whether it is displayed], ...] on standard input gives
-// {formulas: [markup, ...], style} on standard output. The style sheet knows every character, so that
-// it is the same whichever formulas are asked for.
+// Typeset formulas with MathJax. Read [[LaTeX, whether it is a display formula], ...] from standard
+// input and write {formulas: [markup, ...], style} to standard output. The style sheet covers all
+// characters, so it does not depend on the formulas.
 const { readFileSync } = require("node:fs");
 
-// What is the same in every formula and said in the style sheet or by HTML itself, and what MathML that
-// is not drawn need not say of its looks.
+// Redundant attributes: styles of every formula that the style sheet or HTML sets anyway, and layout
+// attributes of MathML, which is not drawn.
 const NEEDLESS = / (?:style="position: relative;"|xmlns="[^"]*"|unselectable="on"|display="inline"|(?:stretchy|data-mjx-texclass)="[^"]*")/g;
 
 const main = async () => {

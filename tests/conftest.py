@@ -1,11 +1,11 @@
 """Shared fixtures and the order of the tests.
 
-- `--rounding SEED`: disturb the last digits that depend on the processor (`rounding`).
-- `KeptRun`: share executed notebooks between nbmake and the book's build.
-- Hooks for the order of the tests and their distribution over processes.
-- `book`: the book, built once.
-- `browser`: a browser for the pages and explorers.
-- `node`, `live`: the explorers' module in Node.
+- `--rounding SEED`: perturb the last digits, which depend on the processor (see `rounding`).
+- `KeptRun`: share executed notebooks between nbmake and the book build.
+- Hooks: order the tests and distribute them over processes.
+- `book`: build the book once.
+- `browser`: start a browser for the pages and explorers.
+- `node`, `live`: run the explorers' module in Node.
 """
 
 import gc
@@ -33,11 +33,11 @@ from nbmake.nb_run import NotebookRun
 from playwright.sync_api import Browser, sync_playwright
 from xdist.scheduler import LoadFileScheduling
 
-# Compilation allocates hundreds of thousands of objects. Garbage collection after every 700, the
-# default, takes up to an eighth of the time of a test file.
+# Compilation allocates hundreds of thousands of objects. By default, garbage is collected after
+# every 700 allocations, which takes up to an eighth of the run time of a test file.
 gc.set_threshold(20_000, 50, 100)
 
-# No deadline: the first example of a test may import or compile.
+# Set no deadline, because the first example of a test may import or compile.
 settings.register_profile("quick", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("quick")
 
@@ -67,10 +67,10 @@ BUILD = f"{PAGES}::test_book_builds"
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the notebooks first, then the build that needs them, and last the tests of its pages.
+    """Run the notebooks first, then the build that needs them, and finally the tests of its pages.
 
-    The longest notebooks and the files with the most tests run first. Each page is a separate item
-    for any idle process, so that all processes end at about the same time.
+    The longest notebooks and the files with the most tests run first. Each page is scheduled
+    separately, so that all processes finish at about the same time.
     """
     tests = Counter(item.path for item in items)
 
@@ -87,11 +87,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 TOGETHER = {"tests/checks/test_table1.py": "tests/test_claims.py"}
-"""Files that run in the process of another file, because both measure all of Table 1."""
+"""Files that run in the same process as another file, because both measure all of Table 1."""
 
 
 class Scheduling(LoadFileScheduling):
-    """Run each file in one process, in order; the build and each page are separate items."""
+    """Run each file in order in one process, but schedule the build and each page separately."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(PAGES):
@@ -107,10 +107,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
 
 
 class KeptRun(NotebookRun):
-    """A run of a notebook whose result the book's build reuses."""
+    """Notebook run whose result the book build reuses."""
 
     def execute(self) -> NotebookResult:
-        """Execute the notebook unless a result for the same sources is stored."""
+        """Execute the notebook unless a result for the same sources is cached."""
         from pu_notebooks import Execution, current  # imports Sphinx, which is slow
 
         notebook = nbformat.read(self.filename, 4)
@@ -130,7 +130,7 @@ class KeptRun(NotebookRun):
 
     @staticmethod
     def _with_rounding(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-        """Return the notebook; with `--rounding`, add a first cell that disturbs its kernel."""
+        """Return the notebook; with `--rounding`, add a first cell that perturbs its kernel."""
         changed = deepcopy(notebook)
         if seed := os.environ.get(ROUNDING):
             path = f"import sys; sys.path.append({str(Path(__file__).parent)!r})"
@@ -226,7 +226,7 @@ def build() -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Return the browser of this process; playwright allows only one per process."""
+    """Yield the browser of this process; Playwright allows only one per process."""
     program = chromium()
     if program is None and "CI" not in os.environ:
         pytest.skip("Chromium not found: install it or set the variable CHROMIUM to its path")
@@ -239,7 +239,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def node() -> str | None:
-    """Return the path of Node used by the book's build, or None."""
+    """Return the path of the Node that the book build uses, or None."""
     return pu_formulas.node()
 
 
@@ -247,9 +247,9 @@ def node() -> str | None:
 def live(
     tmp_path_factory: pytest.TempPathFactory, node: str | None
 ) -> Iterator[Callable[[list[list[Any]]], list[Any]]]:
-    """Call functions of the explorers' module: [[name, *arguments], ...] -> results.
+    """Yield a function that calls JavaScript: [[name, *arguments], ...] -> results.
 
-    An error in JavaScript fails only the test that makes the call, even if Node stops.
+    A JavaScript error fails only the test that makes the call, even if Node stops.
     """
     if node is None:
         pytest.skip("no node on the path")

@@ -1,5 +1,5 @@
-/* Reads numbers from standard input, has the engine's arithmetic at work on them, as LLVM compiled
- * it for this processor, and writes what comes out. */
+/* Read numbers from standard input, apply the engine's arithmetic, as LLVM compiled it for this
+ * processor, and write the results to standard output. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
-"""Disturb what IEEE 754 does not fix, to find tests that depend on the processor.
+"""Perturb results that IEEE 754 does not specify, to find tests that depend on the processor.
 
-The last digit of a transcendental function and of linear algebra differs between processors and
-versions. `disturb` changes the results of the functions of NumPy and of `math`, and the inputs of
-LAPACK, by one unit in the last place or not at all. The change is a function of the seed and of
-the number, so equal calls give equal results. Numbers that a float32 has exactly stay, for example
-exp(0) and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
-disturbed.
+The last digits of transcendental functions and of linear algebra differ between processors and
+library versions. `disturb` changes results of NumPy and `math` functions, and inputs of LAPACK, by
+at most one unit in the last place. The change is a function of the seed and the number, so equal
+calls give equal results. Numbers that float32 represents exactly do not change, for example exp(0)
+and the entries of a permutation matrix. Operators (``**``, ``@``) and compiled code are not
+perturbed.
 """
 
 import functools
@@ -25,7 +25,7 @@ LAPACK = "solve inv pinv det eig eigh eigvals eigvalsh svd lstsq cholesky qr mat
 
 
 def disturbed(x: Any, seed: int) -> NDArray[np.float64]:
-    """Return floats changed by -1, 0 or 1 unit in the last place; short binary numbers stay."""
+    """Return floats changed by -1, 0 or 1 unit in the last place, except float32 numbers."""
     floats = np.array(x, dtype=np.float64, ndmin=1)
     bits = floats.view(np.int64)
     mixed = (bits.view(np.uint64) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
@@ -41,14 +41,14 @@ def _with_other_results(function: Callable[..., Any], seed: int) -> Callable[...
         result = function(*args, **options)
         if isinstance(result, float):
             return type(result)(disturbed(result, seed))
-        if getattr(result, "dtype", None) == np.float64:  # an array, or a column of a table
-            result[:] = disturbed(result, seed)  # in place: it may be the argument `out`
+        if getattr(result, "dtype", None) == np.float64:  # an array or a column of a table
+            result[:] = disturbed(result, seed)  # in place, because it may be the argument `out`
         return result
 
     if isinstance(function, np.ufunc):
-        for name in ("nin", "nout", "outer", "reduce", "accumulate", "at"):  # are not disturbed
+        for name in ("nin", "nout", "outer", "reduce", "accumulate", "at"):  # not perturbed
             setattr(changed, name, getattr(function, name))
-    overload(changed)(lambda x: lambda x: function(x))  # compiled code calls the function itself
+    overload(changed)(lambda x: lambda x: function(x))  # compiled code calls the original function
     return changed
 
 
@@ -62,8 +62,8 @@ def _with_other_inputs(function: Callable[..., Any], seed: int) -> Callable[...,
 
 
 def disturb(seed: int) -> None:
-    """Replace the functions by disturbed ones, for the rest of the process."""
-    njit(lambda x: np.exp(x))(1.0)  # numba takes NumPy's functions when it first compiles
+    """Replace the functions by perturbed ones for the rest of the process."""
+    njit(lambda x: np.exp(x))(1.0)  # numba looks up NumPy's functions at the first compilation
     for module in (np, math):
         for name in FUNCTIONS.split():
             if hasattr(module, name):

@@ -1,9 +1,9 @@
 """A seed gives the same bits on x86-64 and on ARM.
 
-The engine uses +, -, *, / and square roots only, which IEEE 754 fixes, in an order that no compiler
-may change. These tests run two compilers' code for ARM in an emulator: LLVM compiles the engine's
-random stream, exponential and logarithm; GCC compiles the C reference, whose whole runs end with
-the bits of the compiled loop.
+The engine uses only +, -, *, / and square roots, which IEEE 754 specifies, in an order that no
+compiler may change. These tests run ARM code of two compilers in an emulator: LLVM compiles the
+random stream, the exponential and the logarithm of the engine; GCC compiles the C reference, whose
+runs must equal those of the compiled loop bit for bit.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ emulated = pytest.mark.skipif(
 
 
 def draw(w0, w1, w2, w3, n):
-    """Return the n-th number of a stream, from 0."""
+    """Return the n-th number of a stream, counting from 0."""
     u, stream = uniform((w0, w1, w2, w3))
     for _ in range(n):
         u, stream = uniform(stream)
@@ -51,7 +51,7 @@ def draw(w0, w1, w2, w3, n):
 
 @cache
 def compiled_functions():
-    """Return the engine's functions as numba compiles them for callers in C."""
+    """Return the engine's functions, compiled by numba with a C interface."""
     real, word = types.float64, types.uint64
     functions = {
         "exponential": (exponential.py_func, real(real)),
@@ -65,7 +65,7 @@ def compiled_functions():
 
 
 def inputs():
-    """Return a seed of the stream, and numbers of all sizes that occur in the engine."""
+    """Return a seed for the stream and numbers of all magnitudes that occur in the engine."""
     rng = np.random.default_rng(5)
     sizes = [rng.uniform(0, 800, 3000), 10.0 ** rng.uniform(-18, 9, 3000), np.arange(2000) / 64]
     return seed_state(1, "elsewhere", 0), np.concatenate([np.zeros(1), *sizes])
@@ -85,7 +85,7 @@ def run_here(words, x):
 
 
 def run_on_arm(folder, change=str):
-    """Compile the engine's code for ARM with LLVM, and run it in the emulator."""
+    """Compile the engine's functions for ARM with LLVM and run them in the emulator."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(ARM).create_target_machine(opt=3, reloc="static")
@@ -94,7 +94,7 @@ def run_on_arm(folder, change=str):
         module = llvm.parse_assembly(change(function.inspect_llvm()))
         module.triple, module.data_layout = ARM, str(machine.target_data)
         (folder / f"{name}.o").write_bytes(machine.emit_object(module))
-        # numba's code for raising Python exceptions is not linked: no exception occurs
+        # numba's code for raising Python exceptions is not linked, because no exception occurs
         arguments += [
             "-Wl,--unresolved-symbols=ignore-all",
             f'-D{name.upper()}="{function.native_name}"',
@@ -124,10 +124,10 @@ def test_arithmetic_has_the_same_bits_on_arm(tmp_path):
 
 @emulated
 def test_fused_multiply_add_is_detected(tmp_path):
-    """Allow LLVM to fuse products and sums: the comparison must fail.
+    """The comparison fails if LLVM may fuse products and sums.
 
-    Only the logarithm changes. In the exponential the products are too small, and the stream has
-    integers only.
+    Only the logarithm changes: the products in the exponential are too small, and the stream uses
+    only integers.
     """
 
     def fusing(code):
@@ -138,11 +138,11 @@ def test_fused_multiply_add_is_detected(tmp_path):
     assert_array_equal(fused[:, 2], expected[:, 2])
 
 
-# Whole runs, by the C reference
+# Complete runs of the C reference
 
 
 def c_program(problem, memory, arguments):
-    """Return a program that calls the C reference, and the arrays it reads."""
+    """Return a program that calls the C reference and the arrays that it reads."""
     arrays = [a for o in (problem, memory) for a in vars(o).values() if isinstance(a, np.ndarray)]
     lines, names, read = [], [], []
     for i, argument in enumerate(arguments):

@@ -47,7 +47,7 @@ def test_float_arrays_are_copied_only_on_request():
 
 
 class Tracked:
-    """An object whose conversion raises, as a tensor of PyTorch that requires a gradient."""
+    """Object whose conversion raises, such as a PyTorch tensor that requires a gradient."""
 
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("requires grad; use tensor.detach()")

@@ -1,4 +1,4 @@
-"""The benchmarks: the C reference agrees with the engine, and measured speeds are recorded."""
+"""The C reference of the benchmarks agrees with the engine, and measured speeds are recorded."""
 
 import math
 import shutil

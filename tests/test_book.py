@@ -1,4 +1,4 @@
-"""The notebooks: stripped of outputs, listed, with every claim of their chapter confirmed."""
+"""Notebooks have no outputs, are listed, and confirm every claim of their chapter."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ def cells(notebook: Path, kind: str) -> list:
 
 
 CONFIRMING = [name for name in chapters() if name not in ("table-1", "empirical")]
-"""The other two confirm claims by groups."""
+"""Chapters that confirm claims one by one; the other two confirm groups of claims."""
 
 TOO_LONG = {"sec:conv/ce-conjecture/constant-step"}
 """Claims whose checks take too long for a page; the page explains how to run them."""
@@ -42,7 +42,8 @@ FIGURES = re.compile(r"from pu_lib\.explorers[.\w]* import")
 
 @pytest.mark.parametrize(
     "chapter",
-    [name for name in chapters() if name not in ("table-1", "guide")],  # whose table is the answer
+    # In the two excluded chapters, a table is the answer.
+    [name for name in chapters() if name not in ("table-1", "guide")],
 )
 def test_question_and_explorer_precede_the_answer(chapter: str) -> None:
     notebook = nbformat.read(ROOT / "book" / f"{chapter}.ipynb", 4)
@@ -112,18 +113,18 @@ def test_chapter_titles_match_their_notebooks() -> None:
 
 
 def targets(statement: ast.stmt, kind: type[ast.AST]) -> set[str]:
-    """Return the names over which the loops or comprehensions in a statement run."""
+    """Return the loop variables of the loops or comprehensions in a statement."""
     bound = [node.target for node in ast.walk(statement) if isinstance(node, kind)]
     return {n.id for target in bound for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def overwritten(cells: list[tuple[str, bool]]) -> set[str]:
-    """Return the names of visible cells that a hidden cell changes before a visible one reads them.
+    """Return names of visible cells that a hidden cell reassigns before a visible one reads them.
 
     Parameters
     ----------
     cells : list of (str, bool)
-        The source of each cell, and whether the page hides it.
+        The source of each cell and whether the page hides it.
     """
     seen: set[str] = set()  # names assigned in visible cells
     changed: set[str] = set()  # names of `seen` reassigned in a hidden cell since

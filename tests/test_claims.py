@@ -82,7 +82,7 @@ def test_checks_have_wrong_variants(chapter: str) -> None:
 
 
 def test_claims_of_the_book_say_so() -> None:
-    """Their numbers end with "(this book)", or cite another paper by its year."""
+    """The number of each such claim ends with "(this book)" or cites another paper by its year."""
     numbers = {claim.id: claim.number for claim in ledger() if claim.scope is Scope.BOOK}
     unmarked = {
         name: number
@@ -93,7 +93,7 @@ def test_claims_of_the_book_say_so() -> None:
 
 
 def test_statements_of_table_1_assert_their_entries() -> None:
-    """A sentence on what is printed would be true whatever the measurement finds."""
+    """Each statement is about the update; one about the print would be true for any result."""
     for update, entries in PRINTED.items():
         for column, entry in zip(COLUMNS, entries, strict=True):
             (claim,) = select([f"tab:analysis/{update}/{column}"])
@@ -109,7 +109,7 @@ def test_claims_of_the_book_hold_or_are_open() -> None:
 
 
 def test_limits_of_other_papers_are_consistent_with_finite_runs() -> None:
-    """A run that is watched for a while cannot refute a limit or the order of a rate."""
+    """Only these claims are consistent: finite runs cannot refute limits or convergence rates."""
     status = {claim.id: claim.status for claim in ledger()}
     watched = {"lit:liu2024/rates", "lit:mei2024/any-rate", "lit:zhang2022/off-policy"}
     assert {name for name in status if status[name] is Status.CONSISTENT} == watched
@@ -211,7 +211,7 @@ def test_claim_reads_well_without_a_style_sheet() -> None:
         assert badge(status).startswith("<strong")
 
 
-# Those of Table 1 are in tests/checks/test_table1.py, beside other tests of its measurements.
+# tests/checks/test_table1.py tests the claims of Table 1, together with its measurements.
 CLAIMS = [claim for claim in ledger() if claim.chapter != "table-1"]
 
 
@@ -222,7 +222,7 @@ def test_check_rejects_its_wrong_variants(claim: Claim) -> None:
 
 @cache
 def findings_in(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the findings of a notebook executed for the current sources, by claim."""
+    """Return the findings by claim in a notebook that was executed for the current sources."""
     outputs = [o for cell in kept(path) for o in cell.get("outputs", ())]
     rows = [row for o in outputs for row in o.get("data", {}).get(FINDINGS, ())]
     return {row["id"]: row for row in rows}
@@ -230,8 +230,8 @@ def findings_in(path: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("claim", ledger(), ids=lambda claim: claim.id)
 def test_check_reproduces_its_record(claim: Claim) -> None:
-    """Status, margin, instances and every tally; the sentence with its figures."""
-    # A chapter that was executed for the same sources has run the check already. This test comes
+    """The check reproduces the status, margin, instances, tallies and sentence."""
+    # A chapter that was executed for the same sources has already run the check. This test runs
     # after the long one above, when all chapters have been executed.
     finding = findings_in(ROOT / "book" / f"{claim.chapter}.ipynb").get(claim.id)
     if finding is None:
@@ -246,7 +246,7 @@ def bounded(compare: Recorder, steps: int = 3, most: int = 5) -> None:
 
 
 def stub(claim: Claim, **arguments: int) -> Judgement:
-    """Return a claim judged by a check of 3 steps, at most 5."""
+    """Return a claim judged by a check that 3 steps are at most 5."""
     check = Check(claim.id, bounded, {"at most 1": {"most": 1}}, arguments)
     return Judgement(claim, check, check.run())
 
@@ -256,7 +256,7 @@ CLAIM = Claim("x", "X", "1", "updates", "remark", "x", Scope.REMARK, Status.HOLD
 
 @pytest.fixture
 def catalog(monkeypatch: pytest.MonkeyPatch) -> Callable[[Check], None]:
-    """Make a catalog of one claim, x, with a check."""
+    """Return a function that replaces the catalog by one claim, x, with a given check."""
 
     def put(check: Check) -> None:
         for module in ("judging", "catalog"):
@@ -281,7 +281,7 @@ def test_status_that_differs_from_the_record_raises(catalog: Callable[[Check], N
 
 
 def test_changed_bound_differs_from_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most 6 in place of 5 changes no status, but slack and sharpness."""
+    """A bound of 6 instead of 5 changes the margin, slack and sharpness but not the status."""
     monkeypatch.setattr("pu_lib.claims.judging.recorded", lambda: {"x": stub(CLAIM).record()})
     assert stub(CLAIM).differences == []
     assert stub(CLAIM, most=6).differences == [
@@ -301,7 +301,7 @@ def swept(compare: Recorder, step_sizes: tuple[str | float, ...], draws: int = 5
 
 
 def test_narrower_sweep_differs_from_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worst case is the same without a step size, and with another in its place."""
+    """A sweep with a step size removed or replaced differs, although the worst case is the same."""
 
     def judged(*step_sizes: str | float, draws: int = 50) -> Judgement:
         arguments = {"step_sizes": step_sizes, "draws": draws}
@@ -385,7 +385,7 @@ def test_machine_checked_claims_are_marked(capsys: pytest.CaptureFixture[str]) -
 def test_record_does_not_change_the_rows_of_other_claims(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    request.addfinalizer(recorded.cache_clear)  # other tests read the true record
+    request.addfinalizer(recorded.cache_clear)  # other tests read the real record
     request.addfinalizer(monkeypatch.undo)
     monkeypatch.setattr("pu_lib.claims.judging._record_of", lambda name: tmp_path / name)
     recorded.cache_clear()
@@ -394,7 +394,7 @@ def test_record_does_not_change_the_rows_of_other_claims(
     assert first.chapter == second.chapter == "updates"
     record([stub(second), stub(first)])
     record([stub(second, most=9)])
-    # the order is that of the catalog
+    # rows are in the order of the catalog
     assert {name: row["margin"] for name, row in recorded().items()} == {
         first.id: 2.0,
         second.id: 6.0,
@@ -405,7 +405,7 @@ def test_record_does_not_change_the_rows_of_other_claims(
     record([stub(second, most=7)])
     after = (tmp_path / "updates").read_text("utf-8").splitlines()
     same = [new == old for old, new in zip(before, after, strict=True)]
-    # brackets, and for each claim one line and one line of its tally
+    # opening bracket, a line for each claim and one for its tally, closing bracket
     assert same == [True, True, True, False, False, True]
 
 
@@ -424,7 +424,7 @@ def test_html_of_a_claim_shows_comparisons_and_wrong_variants() -> None:
     ]
     assert "at most 1" in folded
     assert "def bounded" in folded
-    # a wrong variant never has the badge of the claim
+    # wrong variants do not have the badge of the claim
     assert (line + folded).count("verdict-status") == 1
 
 
@@ -449,7 +449,7 @@ def test_claims_can_be_judged_in_several_threads():
 
     alone = [outcome(name) for name in names]
     before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # threads take turns more often than usual
+    sys.setswitchinterval(1e-5)  # switch threads more often than by default
     try:
         with ThreadPoolExecutor(5) as pool:
             assert list(pool.map(outcome, 3 * names)) == 3 * alone

@@ -1,4 +1,4 @@
-"""The commands pass their arguments and defaults to the library, and print its results."""
+"""The commands pass their arguments and defaults to the library and print its results."""
 
 import inspect
 import json
@@ -29,7 +29,7 @@ RecordCalls = Callable[..., list[Given]]
 
 @pytest.fixture
 def record_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
-    """Return a function that replaces another by a stub and returns the list of its calls."""
+    """Return a function that replaces a named function by a stub and returns the list of calls."""
 
     def put(name: str, answer: object) -> list[Given]:
         calls: list[Given] = []
@@ -44,8 +44,9 @@ def record_calls(monkeypatch: pytest.MonkeyPatch) -> RecordCalls:
     return put
 
 
-# By hand: DI moves pi(a_1) by half of the weight, up to 1. From 1/2: 0.5, 0.55, 0.6, 0.65 and three
-# steps back; from 9/10: 0.9, 0.95, 1, 1 and two steps back.
+# Hand solution: DI moves pi(a_1) by half of the weight, up to 1. From 1/2, it moves through
+# 0.55, 0.6 and 0.65, and needs three steps back. From 9/10, it moves through 0.95, 1 and 1, and
+# needs two.
 @pytest.mark.parametrize(
     ("command", "printed"),
     [
@@ -133,7 +134,7 @@ def test_module_exits_with_the_code_of_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["pu_lib", "unlearn", "--update=di", "--step-size=0", "--n=3"])
-    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns of an imported module
+    monkeypatch.delitem(sys.modules, "pu_lib.__main__")  # runpy warns about imported modules
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("pu_lib", run_name="__main__")
     assert ended.value.code == 2
@@ -231,7 +232,7 @@ RECORDED = {name: Judgement(claim(name), c, c.run()).record() for name, c in CHE
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Check]:
-    """Two claims whose checks reproduce the recorded margin of 1/4."""
+    """Return the checks of two claims, which reproduce the recorded margin of 1/4."""
     checks = dict(CHECKS)
     claims = tuple(map(claim, checks))
     monkeypatch.setattr("pu_lib.cli.claims.select", lambda _: claims)
@@ -255,7 +256,7 @@ def test_claims_prints_a_table_with_margins(
 def test_claims_exits_with_1_if_a_finding_differs_from_the_record(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Change the bound, then the status."""
+    """A changed bound and a changed status are each reported."""
     checks["first"] = Check("first", quarter, arguments={"most": 1.5})
     assert main(["claims"]) == 1
     assert "first: recorded margin 0.25, but found 0.75" in capsys.readouterr().err
@@ -285,7 +286,7 @@ def test_progress_names_the_claim_being_checked(
 def test_logs_have_no_progress_bar(
     checks: dict[str, Check], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The captured standard error is no terminal."""
+    """Progress bars are not printed if standard error is not a terminal."""
     assert main(["claims"]) == 0
     assert capsys.readouterr().err == ""
     small = ["--update=di", "--step-size=1", "--runs=2", "--states=3", "--max-steps=50"]
@@ -385,7 +386,7 @@ def test_console_script_finds_updates_in_the_current_folder(tmp_path: Path) -> N
         "from pu_lib.updates import Direct\n\n\nclass Own(Direct):\n    name = 'own'\n"
     )
     (tmp_path / "bin").mkdir()
-    script = tmp_path / "bin" / "pu-lib"  # Python puts the folder of a script on its path
+    script = tmp_path / "bin" / "pu-lib"  # Python adds the folder of a script to its path
     script.write_text("import sys\nfrom pu_lib.__main__ import main\nsys.exit(main())\n")
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -411,7 +412,7 @@ def test_console_script_finds_updates_in_the_current_folder(tmp_path: Path) -> N
     assert "No module named 'mine'" in refused.stderr
 
 
-# The user's terminal, settings and files
+# Terminals, settings and files of users
 
 RACE = ["race", "chain", "--update", "ce", "--step-size", "1", "--runs", "1", "--max-steps", "200"]
 
@@ -419,7 +420,7 @@ RACE = ["race", "chain", "--update", "ce", "--step-size", "1", "--runs", "1", "-
 def run_program(
     *words: str, cwd: Path, before: str = "", after: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a shell, between the texts `before` and `after`, such as ``| true``."""
+    """Run a command in a shell, preceded by `before` and followed by `after` (like ``| true``)."""
     path = os.pathsep.join([str(Path(pu_lib.__file__).parents[1]), *sys.path])
     line = f"{before} {shlex.join([sys.executable, '-m', 'pu_lib', *words])} {after}"
     return subprocess.run(
@@ -537,7 +538,7 @@ def test_result_does_not_depend_on_variables(variables: dict[str, str], tmp_path
 
 
 def test_figure_does_not_depend_on_a_matplotlibrc(tmp_path: Path) -> None:
-    """Matplotlib reads this file in the current folder."""
+    """A matplotlibrc in the current folder, which Matplotlib reads, does not change the figure."""
     run_program(*RACE, "--figure", "plain.png", cwd=tmp_path)
     settings = "text.usetex: True\nlines.linewidth: 9\nsavefig.bbox: tight\nbackend: tkagg\n"
     (tmp_path / "matplotlibrc").write_text(settings)

@@ -38,7 +38,7 @@ print(theta[0], sum(step.stats.cache_hits.values()))
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """A copy of the package without compiled code, and a module that compiles a kernel."""
+    """Copy the package without compiled code and add a module that compiles a kernel."""
     here = Path(pu_lib.__file__).parent
     shutil.copytree(here, tmp_path / "pu_lib", ignore=shutil.ignore_patterns("__pycache__", "data"))
     (tmp_path / "module.py").write_text(MODULE, encoding="utf-8")
@@ -46,7 +46,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 def run_program(folder: Path, **variables: str) -> tuple[float, int]:
-    """Take a step of PG-SM in a new interpreter; return a parameter and the cache hits."""
+    """Take a step of PG-SM in a new interpreter and return a parameter and the cache hits."""
     environment = {**os.environ, "PYTHONPATH": str(folder), **variables}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
@@ -93,7 +93,7 @@ def test_concurrent_processes_do_not_mix_cached_code(
     late: list[tuple[str, str]] = []
     with monkeypatch.context() as held:
         held.setattr(first, "_save_data", lambda *arguments: late.append(arguments))
-        held.setattr(second, "_load_index", dict)  # it has read the index before the first wrote it
+        held.setattr(second, "_load_index", dict)  # read before the first wrote it
         first.save("one", "the code of one")
         second.save("two", "the code of two")
     first._save_data(*late[0])
@@ -106,7 +106,7 @@ def add_one(x: float) -> float:
 
 
 def kept_in(folder: Path) -> Any:
-    """Return `add_one` as a function whose compiled code is kept in a folder."""
+    """Return `add_one` as a compiled function whose code is cached in a folder."""
     function: Any = compiled(add_one)
     files = function._cache._cache_file
     files._cache_path, files._index_path = str(folder), str(folder / files._index_name)
@@ -114,14 +114,14 @@ def kept_in(folder: Path) -> Any:
 
 
 def hits(folder: Path) -> int:
-    """Call the function anew and return how often its code was found in the folder."""
+    """Call a new instance of the function and return the number of cache hits in the folder."""
     function = kept_in(folder)
     assert function(1.0) == 2.0
     return sum(function.stats.cache_hits.values())
 
 
 def flip(place: float, content: bytes) -> bytes:
-    """Change a bit of the byte at a place in [0, 1)."""
+    """Flip a bit of the byte at a relative position in [0, 1)."""
     changed = bytearray(content)
     changed[int(place * len(content))] ^= 1
     return bytes(changed)
@@ -168,7 +168,7 @@ def test_code_of_other_settings_is_not_used(copied: Path) -> None:
 def test_changed_kernel_is_recompiled(copied: Path) -> None:
     assert run_program(copied) == (0.25, 0)
     assert run_program(copied) == (0.25, 1)
-    # Another file than the one that holds the compiled function, with the same time stamp.
+    # Change a file different from that of the compiled function, and keep its time stamp.
     source = copied / "pu_lib" / "kernels.py"
     times = source.stat()
     text = source.read_text(encoding="utf-8")

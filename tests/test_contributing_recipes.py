@@ -1,7 +1,7 @@
-"""The recipes of CONTRIBUTING.md, performed in a copy of the repository.
+"""The recipes of CONTRIBUTING.md work in a copy of the repository.
 
-The tests add an update, a domain, a claim, a chapter, a figure and an explorer, and look for them
-in figures, tables, counts, races, sweeps, commands and pages.
+The tests add an update, a domain, a claim, a chapter, a figure and an explorer, and verify that
+they appear in figures, tables, counts, races, sweeps, commands and pages.
 """
 
 import json
@@ -100,7 +100,7 @@ FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def printed(recipe: str, language: str) -> str:
-    """Return the code that CONTRIBUTING.md prints in a recipe."""
+    """Return the code of a recipe in CONTRIBUTING.md."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     text = text.partition(f"**Add {recipe}.**")[2].partition("\n**")[0]
     return dict(FENCED.findall(text))[language]
@@ -108,9 +108,9 @@ def printed(recipe: str, language: str) -> str:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository in which all recipes were followed."""
+    """Return a copy of the repository in which all recipes have been followed."""
     root = tmp_path_factory.mktemp("recipes") / "copy"
-    # Compiled code is copied, too, so that only changed modules are compiled again.
+    # Compiled code is also copied, so that only changed modules are recompiled.
     left_out = shutil.ignore_patterns(".*", "node_modules", "_build", "*.egg-info")
     shutil.copytree(ROOT, root, ignore=left_out, symlinks=True)
     for path, text in {
@@ -159,7 +159,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(copy: Path, *arguments: str, code: int = 0) -> str:
-    """Run Python in the copy and return its output, with that for errors if the code is not 0."""
+    """Run Python in the copy and return its output, including standard error if `code` is not 0."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=copy,

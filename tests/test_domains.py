@@ -49,7 +49,7 @@ def test_chain_values_match_the_closed_form(n_states, beta):
     assert mdp.optimal().performance == pytest.approx(gamma ** (n_states - 2))
     jump = np.tile([1.0, 0.0], (n_states, 1))
     assert mdp.performance(jump) == pytest.approx(beta * gamma ** (n_states - 2))
-    # walking is worth more than jumping everywhere: gamma^k > beta gamma^(n-2) for k <= n-2
+    # walking has a higher value than jumping everywhere: gamma^k > beta gamma^(n-2) for k <= n-2
     assert np.all(ev.q[:-1, 1] > ev.q[:-1, 0])
 
 
@@ -58,7 +58,7 @@ def test_reward_of_jumping_is_correctly_rounded(n_states):
     with localcontext(prec=60):
         power = Decimal.from_float(0.95) ** (n_states - 2)
     assert chain(n_states, 1.0, 0.95).rewards[0, 0] == float(power)
-    # A product of single factors rounds at each step and gives another number.
+    # A product of single factors is rounded at each step and gives a different number.
     assert np.prod(np.full(n_states - 2, 0.95)) != float(power)
 
 
@@ -110,12 +110,12 @@ def test_random_mdp_chooses_the_hardest_goal_within_the_horizon():
     mdp = random_mdp(5, n_states=15, horizon=20)
     ours = mdp.optimal().v[0]
     assert ours > 0.99**20
-    # with a longer horizon the goal can only be harder
+    # a longer horizon can only make the goal harder
     assert random_mdp(5, n_states=15, horizon=200).optimal().v[0] <= ours
 
 
 def test_random_mdp_draws_the_same_transitions_for_any_horizon():
-    """All goals are within a horizon of a million steps, but not of twenty."""
+    """The transitions are equal for a horizon that includes all goals and for a short one."""
     far, near = (random_mdp(0, horizon=horizon) for horizon in (1e6, 20.0))
     assert far.optimal().v[0] <= 0.99**20 < near.optimal().v[0]
     goals = far.terminal | near.terminal
@@ -129,12 +129,12 @@ def test_if_none_is_used_if_no_goal_is_within_the_horizon():
     last = random_mdp(0, n_states=5, horizon=1e-9, if_none="last")
     assert last.terminal[-1]
     np.testing.assert_array_equal(last.transition_rewards, np.broadcast_to(np.eye(5)[4], (5, 4, 5)))
-    with pytest.raises(ValueError, match="no goal has"):  # redrawn a limited number of times
+    with pytest.raises(ValueError, match="no goal has"):  # the number of redraws is limited
         random_mdp(0, n_states=5, horizon=1e-9)
 
 
 def test_error_gives_the_value_of_the_best_goal():
-    # The only goal is reached with probability p in each step: v = p + (1 - p) v / 2.
+    # Each step reaches the only goal with probability p: v = p + (1 - p) v / 2.
     p = random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="last").transitions[0, 0, 1]
     with pytest.raises(ValueError, match=f"the best has {2 * p / (1 + p):.6g}\\.$"):
         random_mdp(0, 2, 1, 2, 0.5, 1e-9, if_none="raise")
@@ -143,7 +143,7 @@ def test_error_gives_the_value_of_the_best_goal():
 def random_mdp_with_all_candidates(
     seed, n_states, n_actions, branching, discount=0.99, horizon=50.0
 ):
-    """The first implementation of `random_mdp`, with dense arrays for every candidate."""
+    """Return a random MDP, computed with dense arrays for every candidate goal."""
     rng = np.random.default_rng(seed)
     while True:
         transitions = np.zeros((n_states, n_actions, n_states))
@@ -176,7 +176,7 @@ def test_random_mdp_draws_are_unchanged(seed, sizes):
         ((100, 4, 2), 100),
         ((1000, 4, 2), 6),
         ((2490, 4, 2), 1),
-        ((2, 10**6, 1), 3),  # few goals, but a million rows to draw for each state
+        ((2, 10**6, 1), 3),  # few goals, but a million rows are drawn for each state
     ],
 )
 def test_number_of_draws_is_bounded(sizes, times):
@@ -189,7 +189,7 @@ def test_random_mdp_rejects_sizes_that_take_hours():
 
 
 def test_random_mdp_does_not_store_all_candidates():
-    random_mdp(0, n_states=20)  # exclude imports of the first call
+    random_mdp(0, n_states=20)  # exclude the imports of the first call from the measurement
     tracemalloc.start()
     random_mdp(0, n_states=50)
     _, most = tracemalloc.get_traced_memory()
@@ -202,7 +202,7 @@ def test_random_mdp_does_not_store_all_candidates():
 
 
 def simulate_returns(env, policy, discount, episodes, rng, limit):
-    """Discounted returns of the real environment, cut after `limit` steps."""
+    """Return discounted returns of the real environment, truncated after `limit` steps."""
     returns = []
     for _ in range(episodes):
         state, _ = env.reset(seed=int(rng.integers(2**31)))
@@ -222,7 +222,7 @@ def simulate_returns(env, policy, discount, episodes, rng, limit):
     [("FrozenLake-v1", 30.0, 1500), ("CliffWalking-v1", 2.0, 400), ("Taxi-v4", 2.0, 400)],
 )
 def test_imported_environments_agree_with_rollouts(env_id, sharpness, episodes):
-    """The exact performance of a stochastic policy lies within four standard errors of the mean."""
+    """The exact performance of a stochastic policy is within four standard errors of the mean."""
     discount, rng = 0.9, np.random.default_rng(0)
     mdp = from_gymnasium(env_id, discount)
     scores = sharpness * mdp.optimal().q
@@ -236,7 +236,7 @@ def test_imported_environments_agree_with_rollouts(env_id, sharpness, episodes):
 
 
 def test_imported_transitions_agree_with_the_environment():
-    """One step from every state and action of the deterministic cliff, in the real environment."""
+    """Each transition equals a step of the real, deterministic environment."""
     env = gymnasium.make("CliffWalking-v1").unwrapped
     mdp = from_gymnasium(env, 0.9)
     env.reset(seed=0)
@@ -250,7 +250,7 @@ def test_imported_transitions_agree_with_the_environment():
 
 
 def test_from_gymnasium_merges_successors_and_unwraps():
-    env = gymnasium.make("FrozenLake-v1")  # walls send two of three slips to the same state
+    env = gymnasium.make("FrozenLake-v1")  # at walls, two of three slips lead to the same state
     mdp = from_gymnasium(env, 0.9)
     assert mdp.transitions[0, 0, 0] == pytest.approx(2 / 3)
     np.testing.assert_array_equal(
@@ -265,7 +265,7 @@ def test_from_gymnasium_merges_successors_and_unwraps():
 
 
 def small_environment(changes):
-    """Return an environment of two states and two actions, with some outcomes changed."""
+    """Return an environment with two states and two actions, in which some outcomes are changed."""
     table = {s: {a: [(1.0, 1, 0.0, s == 1)] for a in range(2)} for s in range(2)}
     for (state, action), outcomes in changes.items():
         table[state][action] = outcomes
@@ -304,7 +304,7 @@ def test_from_gymnasium_rejects_gaps_in_the_table():
         from_gymnasium(renamed)
 
 
-# The registry
+# Registry
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.int8, np.int16])
@@ -391,7 +391,7 @@ def test_register_domain_rejects_bad_entries():
         register_domain(Domain("other", bandit, baseline="worst"))
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_error_names_the_argument(call, sentence):
 
 @pytest.mark.parametrize(("if_none", "drawn"), [("redraw", 100), ("raise", 1), ("last", 1)])
 def test_random_mdp_is_drawn_at_most_a_hundred_times(if_none, drawn, monkeypatch):
-    """No goal is reachable within such a short horizon."""
+    """Drawing stops after a hundred attempts if no goal is reachable within the horizon."""
     made, garnet = [], domains._garnet
     monkeypatch.setattr(
         domains, "_garnet", lambda *arguments: made.append(arguments) or garnet(*arguments)
@@ -491,7 +491,7 @@ def test_files_are_read_whatever_their_suffix(name, tmp_path, monkeypatch):
     for path in (name, tmp_path / name):
         assert domains.as_process(path).digest == saved.digest
         assert read_process(path).name == f"mdp-{saved.digest[:16]}"
-    domains.chain(5).save("chain")  # a domain comes before a file of the same name
+    domains.chain(5).save("chain")  # a domain takes precedence over a file of the same name
     assert domains.as_process("chain").n_states == 10
 
 
@@ -507,7 +507,7 @@ wrappers = gymnasium.wrappers
 
 
 class Own(gymnasium.Wrapper):
-    """A wrapper of a user, which could change anything."""
+    """Custom wrapper, which could change anything."""
 
 
 @pytest.mark.parametrize(
@@ -551,7 +551,7 @@ FrozenLake = type(gymnasium.make("FrozenLake-v1").unwrapped)
 
 
 class Shaped(FrozenLake):
-    """Pays 0.05 less in each step than its table says."""
+    """Environment that pays 0.05 less in each step than its table states."""
 
     def step(self, action):
         state, reward, *rest = super().step(action)
@@ -559,7 +559,7 @@ class Shaped(FrozenLake):
 
 
 class Elsewhere(FrozenLake):
-    """Starts in another state than its table says."""
+    """Environment that starts in a state different from the one in its table."""
 
     def reset(self, **settings):
         _, info = super().reset(**settings)
@@ -620,7 +620,10 @@ def test_steps_that_are_not_in_the_table_are_rejected(kind, sentence, is_slipper
 
 
 class Counted(FrozenLake, gymnasium.utils.EzPickle):
-    """Counts steps and holds what cannot be copied; its copies by pickle are made anew."""
+    """Environment that counts steps and has an attribute that cannot be copied or pickled.
+
+    `EzPickle` constructs its copies from the arguments of the constructor.
+    """
 
     def __init__(self, **settings):
         super().__init__(**settings)
@@ -635,7 +638,7 @@ class Counted(FrozenLake, gymnasium.utils.EzPickle):
 
 def test_environment_is_not_changed_by_reading():
     env = Counted(is_slippery=True, render_mode="rgb_array")
-    env.P[0] = {a: [(1.0, 4, 2.0, False)] for a in range(4)}  # a change of its owner
+    env.P[0] = {a: [(1.0, 4, 2.0, False)] for a in range(4)}  # changed by the user
     env.reset(seed=3)
     env.s, before = 6, env.np_random.bit_generator.state
     assert from_gymnasium(env, 0.9).rewards[0].tolist() == [2.0] * 4

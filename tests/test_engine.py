@@ -1,8 +1,8 @@
-"""The engine run as plain Python, on cases solved by hand.
+"""The engine, run as plain Python, agrees with hand solutions.
 
-Next to nothing is compiled here, so that a mistake in the engine is seen at once; that the code
-does the same when it is compiled is for `tests/test_kernels.py` and
-`tests/experiments/test_jekyll_hyde.py`.
+Almost nothing is compiled here, so that these tests detect mistakes in the engine quickly.
+`tests/test_kernels.py` and `tests/experiments/test_jekyll_hyde.py` test that the compiled code
+gives the same results.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(rows, "exponentials", lambda xs: tuple(map(each, xs)))
     monkeypatch.setattr(rows, "_is_due", lambda *arguments: True)
     monkeypatch.setattr(rows, "_kernels", {kernel: kernel for kernel in KERNELS})
-    with np.errstate(over="ignore"):  # 64 bits of a random stream
+    with np.errstate(over="ignore"):  # random streams overflow 64 bits
         yield
 
 
@@ -50,7 +50,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_uniform_matches_the_test_vector_of_xoshiro():
-    """First words from the state (1, 2, 3, 4), as in the authors' own test vector."""
+    """The first words from the state (1, 2, 3, 4) equal those of the authors' test vector."""
     stream, words = tuple(np.uint64(n) for n in (1, 2, 3, 4)), []
     for _ in range(4):
         u, stream = arithmetic.uniform(stream)
@@ -74,7 +74,7 @@ def test_exponential_and_logarithm_match_the_reference():
 
 
 def test_vectorized_exponentials_match_the_reference():
-    """Only this function is compiled here: it consists of processor instructions."""
+    """This function is the only one compiled here, because it consists of CPU instructions."""
     xs = (0.0, -0.3, -17.0, -800.0)
     exponentials = compiling.compiled_in_memory(lambda xs: arithmetic._exponentials(xs))(xs)
     assert exponentials == tuple(map(reference.exponential, xs))
@@ -166,7 +166,7 @@ def test_solve_returns_the_solution_of_linear_equations():
     matrix, v = (
         np.array([[2.0, 1.0], [2.0, 3.0]]),
         np.array([3.0, 5.0]),
-    )  # equal entries in a column
+    )  # two entries of a column are equal
     values.solve(matrix, v)
     assert v.tolist() == [1.0, 1.0]
 
@@ -206,7 +206,7 @@ def test_performance_agrees_with_the_process(name):
 
 
 def test_value_sweeps_decide_only_if_the_target_is_outside_their_bounds(monkeypatch):
-    """With discount 1/2, a sweep that changes v by d is within d of the fixed point."""
+    """If the discount is 1/2, a sweep that changes v by d is within d of the fixed point."""
     monkeypatch.setattr(values, "_sweep", lambda *_: next(swept))
     monkeypatch.setattr(values, "_from_starts", lambda *_: 1.0)
     monkeypatch.setattr(values, "performance", lambda *_: pytest.fail("the sweeps decide"))
@@ -231,7 +231,7 @@ def test_value_sweeps_within_rounding_of_the_target_do_not_decide(monkeypatch):
     assert next(swept, None) is None
 
 
-# The loop, compared with the reference
+# Comparison of the loop with the reference
 
 
 def run(name, update, options, scheme="HiOffPol", steps=250):
@@ -290,7 +290,7 @@ def test_uncompiled_run_agrees_with_the_reference(name, update, options, scheme,
 def test_mixture_with_hydes_policy_must_reach_the_threshold(
     threshold, episodes, uncompiled, monkeypatch
 ):
-    """Jekyll's policy has performance 1, Hyde's 0, and their equal mixture 1/2."""
+    """The equal mixture has performance 1/2, Jekyll's policy 1 and Hyde's policy 0."""
     memory, half = jh.RunBuffers(), Schedule(0.5, 0.0)
     monkeypatch.setattr(loop, "performance", lambda pi, *_: 1.0 if pi is memory.pi else 0.0)
     problem = replace(problems.make_problem(domains.chain(4), 0.5, "first"), threshold=threshold)
@@ -310,12 +310,15 @@ def test_schedule_is_a_power_of_time_capped_at_one():
 
 
 def test_model_draws_successors_in_proportion_to_counts(monkeypatch):
-    """Loops over five successors are unrolled, over ten not; 0.55 is in the sixth tenth."""
+    """A draw of 0.55 selects the sixth of ten successors and the third of five.
+
+    Only the loop over five successors is unrolled.
+    """
     monkeypatch.setattr(loop, "uniform", lambda stream: (0.55, stream + 1))
     ten, five = np.tile(np.arange(1, 11) / 10, (3, 1)), np.tile(np.arange(1, 6) / 5, (3, 1))
     assert loop._enter(2, ten, (), 7) == (25, 8)
     assert loop._enter(2, five, (0,) * 5, 7) == (12, 8)
-    assert loop._enter(2, np.ones((3, 1)), (0,), 7) == (2, 7)  # nothing to draw
+    assert loop._enter(2, np.ones((3, 1)), (0,), 7) == (2, 7)  # one successor needs no draw
 
 
 @pytest.mark.parametrize(
@@ -331,11 +334,11 @@ def test_bonus_is_stored_only_if_used(explores, log_bonus, bonus):
     assert seen.tolist() == [0, 0, 0, 1, 0, 0]
 
 
-# Deterministic processes
+# Deterministic MDPs
 
 
 def test_look_ahead_matches_hand_solution():
-    """The values are 2, 1/2 * 8 = 4 and 3; there is no fourth action."""
+    """The actions have values 2, 1/2 * 8 = 4 and 3; the fourth entry is not an action."""
     rewards, successors = np.array([2.0, 0.0, 3.0, 9.0]), np.array([-1, 1, -1, -1])
     q = np.zeros(4)
     assert exact._look_ahead(rewards, successors, 0.5, np.array([0.0, 8.0]), q, 3) == (1, 1.0)
@@ -353,14 +356,14 @@ def test_softmax_of_a_large_parameter_does_not_overflow_at_any_action():
 
 
 def test_value_of_a_self_loop_is_a_geometric_series():
-    """One action has reward 1 and loops, the other ends with 0: v = (1 + v / 2) / 2."""
+    """One action loops with reward 1 and one ends with reward 0, so that v = (1 + v / 2) / 2."""
     pi, matrix, v = np.array([[0.5, 0.5]]), np.empty((1, 1)), np.empty(1)
     exact._system(np.array([[1.0, 0.0]]), np.array([[0, -1]]), np.array([2]), 0.5, pi, matrix, v)
     assert (matrix.item(), v.item()) == (0.75, 0.5)
 
 
 def test_process_of_two_states_matches_hand_solution(monkeypatch):
-    """State 0 leads to state 1 or ends with 1; state 1 ends with 0 or 2, and has two actions."""
+    """State 0 leads to state 1 or ends with reward 1; state 1 ends with reward 0 or 2."""
     rewards = np.array([[0.0, 1.0, 1.0], [0.0, 2.0, 5.0]])
     successors, n_actions = np.array([[1, -1, -1], [-1, -1, -1]]), np.array([3, 2])
     moved = []
@@ -382,7 +385,7 @@ def test_process_of_two_states_matches_hand_solution(monkeypatch):
         assert_allclose(v, [[5 / 6, 1.0]] * 2)
         assert greedy.tolist() == [[1, 1]] * 2
         assert_allclose(gaps, [[0.0, 2.0]] * 2)
-        # from uniform starts state 1 is visited 1 + 1/2 * 1/3 times as often as state 0
+        # from a uniform start, state 1 is visited 1 + 1/2 * 1/3 times as often as state 0
         made = [(0, 1.0), (0, 0.5), (1, 0.25)]
         assert [weight for *_, weight in moved] == pytest.approx([w * visits[s] for s, w in made])
         assert_allclose(moved[0][0], [1 / 3] * 3)
@@ -391,7 +394,7 @@ def test_process_of_two_states_matches_hand_solution(monkeypatch):
 
 
 def test_scan_returns_the_largest_drop_in_each_half(monkeypatch):
-    """A value drops from 5 to 4 in the first half and from 9 to 2 in the last."""
+    """The largest drops are from 5 to 4 in the first half and from 9 to 2 in the second half."""
     chunks = iter([[1, 5, 4], [5, 6, 5.5], [7, 9, 8], [9, 2, 9], *[[0, 0, 0]] * 4])
 
     def process(update, rewards, successors, n_actions, discount, theta, weights, *rest):
@@ -410,7 +413,7 @@ def test_scan_returns_the_largest_drop_in_each_half(monkeypatch):
     assert (first.tolist(), last.tolist()) == ([1.0, 0.0], [7.0, 0.0])
 
 
-# How it is compiled
+# Compilation
 
 
 def test_source_digest_depends_on_the_sources(monkeypatch):
@@ -461,7 +464,7 @@ def test_code_digest_does_not_depend_on_print_options():
 
 
 def test_code_digest_depends_on_the_code_of_a_kernel(monkeypatch):
-    """The digest depends on compiled code and on constants it reads, not on the source file."""
+    """The digest depends on the code and the constants that it reads, not on the source file."""
     code = compiling.code_digest(kernel)
     monkeypatch.setattr("inspect.getsource", lambda _: "something else")
     assert compiling.code_digest(kernel) == code
@@ -483,7 +486,7 @@ def test_code_digest_depends_on_the_code_of_a_kernel(monkeypatch):
 
 
 def test_code_digest_depends_on_constants_of_modules():
-    """Constants are found through nested modules and closures."""
+    """The digest includes constants that are read through nested modules and closures."""
     module = ModuleType("helpers")
     module.deep = ModuleType("helpers.deep")
     module.deep.rate, module.other = 1.0, 1.0
@@ -517,7 +520,7 @@ def test_code_digest_depends_on_tuples():
 
 
 def test_code_digest_depends_on_constants_after_many_names():
-    """A name with a large index takes two bytecode instructions."""
+    """The digest depends on names whose index needs two bytecode instructions."""
     scope = {f"g{i}": 0.0 for i in range(300)} | {"m": ModuleType("m")}
     names = " + ".join(name for name in scope if name != "m")
     exec(f"def k(theta, pi, q, best, weight, n):\n    theta[best] += {names} + m.c", scope)

@@ -1,4 +1,4 @@
-"""Settings of NumPy and numba that a user makes change no result."""
+"""Results do not depend on the user's settings of NumPy and numba."""
 
 import warnings
 
@@ -15,7 +15,7 @@ RACE = {"runs": 2, "max_steps": 300, "step_sizes": [1e-5, 1e4], "workers": 1}
 
 @pytest.fixture(params=["raise", "warn", "call"])
 def error_state(request):
-    """A state in which NumPy reports every floating-point error; reports are errors here."""
+    """Make NumPy report every floating-point error, and raise an error for each report."""
 
     def report(kind, flag):
         raise FloatingPointError(kind)

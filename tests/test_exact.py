@@ -1,4 +1,4 @@
-"""Exact numbers: parsing, signs and linear systems."""
+"""Tests of exact numbers: parsing, signs and linear systems."""
 
 import threading
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""An interrupted write leaves the old file whole, whatever writes it."""
+"""No interrupted write damages the old file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[1]
 Prepare = Callable[[Path, pytest.MonkeyPatch], Callable[[], object]]
 
 
-# The helper
+# `replace_file`
 
 
 def test_content_is_flushed_before_the_file_is_renamed(
@@ -71,11 +71,11 @@ def test_errors_name_the_file_that_was_given(tmp_path: Path) -> None:
     for path in (tmp_path / "none" / "file", tmp_path):
         with pytest.raises(OSError, match=re.escape(f"'{path}'")):
             replace_file(path, b"content")
-    replace_file(tmp_path / ("n" * 250), b"content")  # close to the longest name
+    replace_file(tmp_path / ("n" * 250), b"content")  # close to the limit for file names
     assert len(list(tmp_path.iterdir())) == 1
 
 
-# All writers
+# Writers
 
 
 def save_dense(path: Path, _: pytest.MonkeyPatch) -> Callable[[], object]:
@@ -100,13 +100,13 @@ def collect_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], ob
     with Database(data) as database:
         table = database.read()
     stub = nullcontext(SimpleNamespace(read=lambda: table))
-    monkeypatch.setattr(collecting, "Database", lambda *_, **__: stub)  # SQLite writes files, too
+    monkeypatch.setattr(collecting, "Database", lambda *_, **__: stub)  # SQLite also writes files
     return lambda: collecting.collect(data, path.parent)
 
 
 def record_finding(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], object]:
     judged = judge("prop:non-monotonicity/example")
-    judging.recorded()  # kept in memory
+    judging.recorded()  # fill the cache
     monkeypatch.setattr(judging, "_record_of", lambda _: path)
     return lambda: judging.record([judged])
 
@@ -164,7 +164,7 @@ WRITERS = [
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Let every write beyond the first 50 bytes of a file fail."""
+    """Make every write beyond the first 50 bytes of a file fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
     try:
@@ -183,7 +183,7 @@ def test_interrupted_write_leaves_the_old_file(
     before = sorted(tmp_path.iterdir())
     with full_disk(), pytest.raises((OSError, ValueError), match="large"):
         write()
-    with monkeypatch.context() as patched:  # Ctrl-C when all is written, but not yet on the disk
+    with monkeypatch.context() as patched:  # Ctrl-C after writing, before flushing to disk
         patched.setattr(os, "fsync", interrupt)
         with pytest.raises(KeyboardInterrupt):
             write()
@@ -197,19 +197,19 @@ def interrupt(_: int) -> None:
     raise KeyboardInterrupt
 
 
-# Writers that need no care: their files are temporary, new or appended to.
+# Number of other writes by file, which are safe: their targets are temporary, new or appended to.
 WRITES = re.compile(
     r"\.write_text\(|\.write_bytes\(|open\([^)]*[\"'][wax]b?\+?[\"']|savefig\((?!file)"
 )
 EXEMPT = {
     "pu_lib/chapters/networks/runs.py": 1,  # appended
-    "pu_lib/files.py": 2,  # the helper
-    "pu_lib/drawing/style.py": 2,  # the method itself
+    "pu_lib/files.py": 2,  # `replace_file`
+    "pu_lib/drawing/style.py": 2,  # the definition of `savefig`
     "tools/colab.py": 1,  # a new folder
-    "tools/translate.py": 1,  # a file of the library, made again
+    "tools/translate.py": 1,  # a generated file of the library
     "tools/mutants.py": 3,  # copies of the repository; outcomes are appended
-    "tools/pdf.py": 1,  # a page of the build
-    "tools/proofs.py": 2,  # sources and a question to Rocq in the folder of the build
+    "tools/pdf.py": 1,  # a page of the book build
+    "tools/proofs.py": 2,  # sources and a query for Rocq in the build folder
 }
 
 

@@ -1,4 +1,4 @@
-"""Formatting of numbers and of sentences with placeholders."""
+"""Tests of formatting: numbers and sentences with placeholders."""
 
 import math
 from fractions import Fraction

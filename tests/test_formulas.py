@@ -1,4 +1,4 @@
-"""Formulas that checks evaluate and claims print."""
+"""Tests of the formulas that checks evaluate and claims print."""
 
 import math
 import re
@@ -41,7 +41,7 @@ def decaying(n):
 
 
 def test_exact_numbers_give_exact_results() -> None:
-    """1 + 2 (floor(5/2) + 1) = 7."""
+    """The bound is the integer 1 + 2 (floor(5/2) + 1) = 7, not a float."""
     assert steps(3, Fraction(2, 5)) == 7
     assert isinstance(steps(3, Fraction(2, 5)), int)
     assert decaying(4) == 5
@@ -106,7 +106,7 @@ def test_parentheses_are_as_tall_as_a_fraction() -> None:
 
 
 def test_log1p_is_accurate_for_small_numbers() -> None:
-    """At w = 1e-20, log(1 + 2 w n) / w is 2 n up to a part in 1e20."""
+    """For w = 1e-20, log(1 + 2 w n) / w equals 2 n up to a relative error below 1e-19."""
     assert rounded.latex() == (
         r"\min\{n,\left\lceil\frac{1}{w}\right\rceil\}+\frac{1}{w}\log(1+2wn)"
     )
@@ -130,7 +130,7 @@ def test_insert_formulas_fills_placeholders() -> None:
         r"at most $1+(|\mathcal S|-1)\left(\left\lfloor\frac{1}{\eta}\right\rfloor+1\right)$ "
         r"and $3n-4\sqrt{n}+1$"
     )
-    # a LaTeX command before or after a formula ends where it did
+    # a space is inserted if a LaTeX command would otherwise merge with the next letter
     texts = (r"n\ge<<same>>", r"n\ge<<decaying>>", r"<<same: n=\eta>>x")
     same_or_decaying = {"same": same, "decaying": decaying}
     assert [insert_formulas(text, same_or_decaying) for text in texts] == [
@@ -142,11 +142,11 @@ def test_insert_formulas_fills_placeholders() -> None:
         insert_formulas("<<missing>>", {"steps": steps})
 
 
-# The formulas of the book
+# Formulas of the book
 
 
 def printed_formulas() -> dict[str, tuple[Formula, list[str]]]:
-    """Return every formula that a claim prints, with the claims that print it."""
+    """Return every formula that a claim prints, together with the claims that print it."""
     printed: dict[str, tuple[Formula, list[str]]] = {}
     for chapter in chapters():
         folder = f"pu_lib.chapters.{folder_of(chapter)}"
@@ -165,7 +165,7 @@ PRINTED = printed_formulas()
 def test_changed_formula_differs_from_the_record(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A claim prints the bound of its check, so that another bound changes the findings."""
+    """A claim prints the bound of its check, so that a different bound changes the findings."""
     changed, claims = PRINTED[name]
     right = changed._function
 
@@ -178,13 +178,13 @@ def test_changed_formula_differs_from_the_record(
     for claim in dict.fromkeys(claims):
         try:
             differing += judge(claim).differences
-        except (ValueError, TypeError, AssertionError) as error:  # a float where a count was
+        except (ValueError, TypeError, AssertionError) as error:  # the float replaces an integer
             differing.append(str(error))
     assert differing, f"no check of {', '.join(claims)} compares with {name}"
 
 
 def test_changed_constant_in_theorem_5_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """3n - 3 sqrt(n) + 1 is also a bound, but differs from the recorded one."""
+    """The bound 3n - 3 sqrt(n) + 1 is also valid, but differs from the recorded one."""
     (name,) = [name for name in PRINTED if "decaying_pg" in name]
     right = PRINTED[name][0]
 

@@ -1,7 +1,7 @@
 """All implementations of each update agree with the vectorised one.
 
-Each pair of an update and an implementation is compared on states with 2, 3, 4 and 7
-actions, of each kind in `KINDS`. To test another implementation, add it to `FORMS`.
+Each pair of an update and an implementation is compared on states of each kind in `KINDS` with
+2, 3, 4 and 7 actions. To test a further implementation, add it to `FORMS`.
 """
 
 import math
@@ -39,13 +39,13 @@ KINDS = ("ordinary", "tied", "all equal", "large weight", "no weight", "boundary
 
 
 def double_kernel(theta, pi, q, best, weight, n_actions):
-    """CE with twice the step."""
+    """Take a step of CE with twice the weight."""
     for a in range(n_actions):
         theta[a] += 2 * weight * ((1 if a == best else 0) - pi[a])
 
 
 class Double(Update):
-    """CE with twice the weight, written as a user writes an update."""
+    """CE with twice the weight, implemented as users implement an update."""
 
     name = "double"
     parametrization: ClassVar = "softmax"
@@ -73,7 +73,7 @@ ROWS: dict[str, Update] = {
 
 @dataclass(frozen=True)
 class State:
-    """Parameters, values and a weight, and the result of the vectorised update."""
+    """Parameters, values and weight of a state, and the result of the vectorised update."""
 
     theta: np.ndarray
     q: np.ndarray
@@ -90,7 +90,7 @@ def states(update: Update, n_actions: int, kind: str, count: int = 6) -> list[St
         theta = rng.normal(size=n_actions) * rng.choice([0.1, 1.0, 5.0])
         q = rng.normal(size=n_actions)
         weight = {"large weight": 1e6, "no weight": 0.0}.get(kind, float(10 ** rng.uniform(-3, 2)))
-        if kind == "boundary":  # a policy on, or within e^-30 of, an edge or a corner
+        if kind == "boundary":  # a policy on an edge or a corner or within e^-30 of it
             theta = np.where(rng.random(n_actions) < 0.5, -30.0, theta)
             theta[rng.integers(n_actions)] = 1.0
         if update.parametrization == "direct":
@@ -112,7 +112,7 @@ def states(update: Update, n_actions: int, kind: str, count: int = 6) -> list[St
     return result
 
 
-# The implementations: each takes an update and a state, and returns the new parameters
+# Implementations: each takes an update and a state and returns the new parameters
 
 
 def on_floats(update: Update, state: State) -> list[float]:
@@ -123,7 +123,7 @@ def on_floats(update: Update, state: State) -> list[float]:
 
 
 def exact_policy(update: Update, theta: list[Fraction], pi: np.ndarray) -> list[Fraction]:
-    """The policy in rationals: exact, or the float policy if it needs an exponential."""
+    """Return the policy in rationals: exact, or the float policy if it needs an exponential."""
     if update.parametrization == "direct":
         return list(theta)
     if update.parametrization == "escort":
@@ -175,7 +175,10 @@ def with_engine(update: Update, state: State) -> np.ndarray:
 
 
 def with_process(update: Update, state: State, on_policy: bool = False) -> np.ndarray:
-    """One state whose actions all end the episode: its values are its rewards."""
+    """Return the new parameters from a run on one state whose actions all end the episode.
+
+    The action values of this state are its rewards.
+    """
     n = len(state.q)
     one = DeterministicMDP(state.q[np.newaxis], np.full((1, n), -1), np.array([n]), 0.9)
     record = run_process(one, update, state.theta[np.newaxis], [[state.weight]], 1, on_policy)
@@ -209,7 +212,7 @@ def is_softmax(update: Update) -> bool:
 FORMS: dict[str, tuple[Callable, Callable[[Update], bool]]] = {
     "kernel on floats": (on_floats, lambda _: True),
     "kernel on fractions": (on_fractions, lambda u: u.kernel is not kernels.pg_es_drop),
-    # Balls do not decide whether an action is at the threshold of a projection.
+    # Balls cannot decide whether an action is at the threshold of a projection.
     "kernel on balls": (
         on_balls,
         lambda u: u.kernel not in (kernels.pg_es_drop, kernels.di),
@@ -220,7 +223,7 @@ FORMS: dict[str, tuple[Callable, Callable[[Update], bool]]] = {
     "certificate of the cycles": (with_certificate, lambda u: u.kernel is kernels.ce),
     "plain loop": (
         with_plain_loop,
-        lambda u: type(u) in _SCALAR,  # for others the plain loop calls the vectorised update
+        lambda u: type(u) in _SCALAR,  # for others, the plain loop calls the vectorised update
     ),
 }
 PAIRS = [
@@ -253,7 +256,7 @@ def test_agreement_test_detects_an_incorrect_kernel():
             assert_agrees(form(wrong, state), state)
 
 
-# The process on several states
+# MDPs with several states
 
 
 @pytest.mark.parametrize("on_policy", [False, True], ids=["given weights", "on-policy weights"])
@@ -282,7 +285,7 @@ def test_compiled_process_agrees_with_run_on_several_states(row, on_policy):
     assert_allclose(ours.theta, theirs.theta[-1, :4], rtol=1e-9, atol=1e-9)
     assert_allclose(mdp.values(ours.theta), theirs.v[-1, :4], rtol=1e-9, atol=1e-9)
     assert_allclose(mdp.optimum(), full.optimal().v[:4], rtol=1e-9, atol=1e-9)
-    # The evaluator of the certificates, on rationals
+    # Compare with the rational evaluator of the certificates.
     pi = [[Fraction(float(x)) for x in policy] for policy in theirs.policies[-1, :4]]
     table = [[None if j < 0 else int(j) for j in line] for line in successors]
     exact = [[Fraction(float(x)) for x in line] for line in rewards]
@@ -336,7 +339,7 @@ def test_vectorized_exponentials_have_the_same_bits_for_any_length(several):
     assert ys.tolist() == [reference_exponential(x) for x in xs.tolist()]
 
 
-# Whole runs
+# Complete runs
 
 
 IN_C = [name for name in compiled_updates() if c_reference.is_in_c(as_update(name))]
@@ -385,7 +388,7 @@ class Without(Double):
 
 
 def does_not_compile(theta, pi, q, best, weight, n_actions):
-    """A kernel that runs in plain Python, but cannot be compiled."""
+    """Run in plain Python, but fail to compile."""
     double_kernel(theta, pi, q, best, weight, n_actions)
     theta.tolist()
 
@@ -412,7 +415,7 @@ def test_update_without_kernel_runs_only_in_the_plain_loop():
     assert plain.theta == run_reference(mdp, math.inf, Double(), *arguments).theta
 
 
-# The projection
+# Projection
 
 
 @pytest.mark.parametrize(
@@ -421,13 +424,13 @@ def test_update_without_kernel_runs_only_in_the_plain_loop():
         [0.3697774328713505, 0.05712222648621329, 0.08383784832355562, -0.16308749743962686],
         [-0.005334009858097552, 0.34341167548643026, 0.31189305279047397, -0.11667642719373111],
         [0.36267832892052587, 0.07453767765907718, 0.510072762095722, -0.0175704104415583],
-        [0.5, 0.5, -0.25, -0.75],  # the first threshold is -1/4, the last one 0
+        [0.5, 0.5, -0.25, -0.75],  # the first threshold is -1/4 and the last one is 0
     ],
     ids=["one action at the threshold", "another", "a third", "one exactly there"],
 )
 def test_projection_terminates_at_the_threshold(point):
-    # Rounding could add and remove an action at the threshold forever; this list
-    # counts how often it is read.
+    # Rounding could add and remove an action at the threshold forever, so this list counts how
+    # often it is read.
     class Counted(list):
         reads = 0
 

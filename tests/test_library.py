@@ -1,4 +1,4 @@
-"""The public names of ``pu_lib``, and the error messages of the command line."""
+"""Tests of the public names of ``pu_lib`` and the error messages of the command line."""
 
 import io
 import subprocess
@@ -187,7 +187,7 @@ def test_race_has_a_table_for_notebooks_a_frame_and_a_short_repr():
 
 @dataclass(frozen=True)
 class Slower(SoftmaxPolicyGradient):
-    """An update without registration, in a sweep with the library's updates."""
+    """Unregistered update for a sweep together with the library's updates."""
 
     name = "slower"
     parametrization = "softmax"
@@ -235,7 +235,7 @@ def test_frame_of_results_with_a_cap_on_trajectories_has_the_last_time_as_horizo
 
 
 class Screen(io.StringIO):
-    """Standard error that is a terminal."""
+    """Standard error stream that is a terminal."""
 
     def isatty(self):
         return True

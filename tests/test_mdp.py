@@ -1,4 +1,4 @@
-"""Exact evaluation and optimal values agree with QuantEcon; invalid processes are rejected."""
+"""Exact evaluation and optimal values agree with QuantEcon, and invalid MDPs are rejected."""
 
 import pickle
 import tracemalloc
@@ -20,7 +20,7 @@ from pu_lib.trajectories import run
 
 
 def random_process(rng, n_states=20, n_actions=3, discount=0.95, successors=None):
-    """Return a random process without terminal states."""
+    """Return a random MDP without terminal states."""
     transitions = rng.dirichlet(np.ones(n_states), size=(n_states, n_actions))
     if successors is not None:
         transitions = np.zeros((n_states, n_actions, n_states))
@@ -39,13 +39,13 @@ def random_policy(rng, mdp):
     return rng.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states)
 
 
-# Comparison with QuantEcon
+# Comparisons with QuantEcon
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(3))
 def test_optimal_values_agree_with_quantecon(seed, discount):
-    from quantecon.markov import DiscreteDP  # slow to import, in every process that collects
+    from quantecon.markov import DiscreteDP  # too slow to import at collection
 
     mdp = random_process(np.random.default_rng(seed), discount=discount, successors=3)
     ours = mdp.optimal()
@@ -58,7 +58,7 @@ def test_optimal_values_agree_with_quantecon(seed, discount):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_evaluation_agrees_with_quantecon(seed):
-    from quantecon.markov import DiscreteDP  # slow to import, in every process that collects
+    from quantecon.markov import DiscreteDP  # too slow to import at collection
 
     rng = np.random.default_rng(seed)
     mdp = random_process(rng, discount=0.97)
@@ -66,7 +66,7 @@ def test_evaluation_agrees_with_quantecon(seed):
     sigma = rng.integers(mdp.n_actions, size=mdp.n_states)
     ours = mdp.evaluate(np.eye(mdp.n_actions)[sigma])
     np.testing.assert_allclose(ours.v, problem.evaluate_policy(sigma), atol=1e-10)
-    # a stochastic policy is a process with one action for QuantEcon
+    # represent a stochastic policy in QuantEcon as an MDP with one action
     pi = random_policy(rng, mdp)
     mixed = DiscreteDP(
         np.sum(pi * mdp.rewards, axis=1)[:, None],
@@ -127,7 +127,7 @@ def test_policy_iteration_ends_if_actions_tie():
 
 
 def two_steps(last):
-    """s0 -> s1 -> end with rewards 1 and 10; `last` is the row of the end."""
+    """Return the MDP s0 -> s1 -> end with rewards 1 and 10; `last` is the end's transition row."""
     transitions = np.zeros((3, 2, 3))
     transitions[0, :, 1] = transitions[1, :, 2] = 1
     transitions[2] = last
@@ -156,7 +156,7 @@ def test_rewards_of_transitions_are_averaged_over_successors():
     assert mdp.transition_rewards is None
 
 
-# Size, storage
+# Size and storage
 
 
 def test_sparse_and_dense_processes_have_equal_solutions():
@@ -176,7 +176,7 @@ def test_sparse_and_dense_processes_have_equal_solutions():
 
 
 def test_values_and_visits_of_a_long_corridor_match_hand_solution():
-    """A corridor of 600 states that pays 1 at its end: v(s) = 0.99^(599 - s)."""
+    """A corridor of 600 states whose end has value 1 has values v(s) = 0.99^(599 - s)."""
     n = 600
     steps = np.minimum(np.arange(n) + 1, n - 1)
     flat = scipy.sparse.csr_array((np.ones(n), (np.arange(n), steps)), shape=(n, n))
@@ -191,7 +191,7 @@ def test_values_and_visits_of_a_long_corridor_match_hand_solution():
 
 
 def test_large_sparse_processes_are_accurate_at_states_with_small_values():
-    """A corridor: left or right, with a chance of 0.2 of the other; its end pays 1."""
+    """A corridor whose moves go the other way with probability 0.2 has accurate small values."""
     for n in (499, 500):  # dense and sparse
         i = np.arange(n - 1)
         near = np.concatenate([np.maximum(i - 1, 0), i + 1])
@@ -231,7 +231,7 @@ def test_visits_of_sparse_processes_are_computed_when_read(monkeypatch):
     assert evaluation.occupancy is evaluation.occupancy
     assert len(solved) == 1
     run(mdp, "mce", 3)
-    assert len(solved) == 4  # not after the last update
+    assert len(solved) == 4  # the visits of the last policy are not needed
 
 
 def test_results_that_contain_arrays_compare_by_identity():
@@ -245,13 +245,13 @@ def test_results_that_contain_arrays_compare_by_identity():
 
 def test_saved_process_is_unchanged_after_loading(tmp_path):
     mdp = two_steps([0, 0, 0])
-    mdp.save(tmp_path / "mdp")  # NumPy would add a suffix
+    mdp.save(tmp_path / "mdp")  # NumPy would append a suffix
     again = FiniteMDP.load(tmp_path / "mdp")
     np.testing.assert_array_equal(again.transitions, mdp.transitions)
     assert again.performance(np.full((3, 2), 0.5)) == mdp.performance(np.full((3, 2), 0.5))
 
 
-# Bad input
+# Invalid input
 
 
 def arguments():
@@ -329,7 +329,7 @@ def test_normalised_performance_rejects_a_baseline_at_the_optimum():
 
 
 def large_ring(n=600):
-    """Two actions, of which the second may stay; the last state is terminal."""
+    """Return a sparse MDP with two actions, the second of which may stay in its state."""
     rows = np.concatenate([2 * np.arange(n - 1), np.repeat(2 * np.arange(n - 1) + 1, 2)])
     ahead = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
     columns = np.concatenate([np.arange(1, n), ahead.ravel()])
@@ -348,7 +348,7 @@ def test_sparse_transitions_are_saved_as_scipy_does(tmp_path):
     assert scipy.sparse.issparse(again._matrix)
     assert (scipy.sparse.load_npz(path) != mdp._matrix).nnz == 0
     assert path.stat().st_size < 80_000
-    dense = tmp_path / "dense.npz"  # as before
+    dense = tmp_path / "dense.npz"  # transitions stored as a dense array
     np.savez(
         dense, transitions=mdp.transitions, rewards=mdp.rewards, initial=mdp.initial,
         discount=mdp.discount, terminal=mdp.terminal,
@@ -385,10 +385,10 @@ def test_load_rejects_archives_that_expand_to_more_than_a_thousand_times(tmp_pat
     np.savez_compressed(path, **zeros, initial=np.eye(n)[0], discount=0.9)
     monkeypatch.setattr(processes, "_LARGEST_EXPANSION", 900)  # small arrays have larger headers
     with monkeypatch.context() as patched:
-        patched.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # nothing is unpacked
+        patched.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # raises if an array is unpacked
         with pytest.raises(ValueError, match=r"zeros.npz: the arrays take 8 MB, more than 900"):
             FiniteMDP.load(path)
-    n = 499  # what `save` compresses best: one successor, and rewards of zero
+    n = 499  # `save` compresses one successor and rewards of zero best
     transitions = np.zeros((n, 2, n))
     transitions[:, :, 0] = 1.0
     saved = FiniteMDP(transitions, np.zeros((n, 2, n)), np.eye(n)[0], 0.9)
@@ -482,18 +482,22 @@ def test_backup_rejects_a_wrong_number_of_values():
         FiniteMDP(**arguments()).backup([1.0, 2.0, 3.0])
 
 
-# Known answers
+# Hand solutions
 
 
 def two_state_process():
-    """s0 has reward 1 for staying and 0 for moving to s1, which has 3; the discount is 1/2."""
+    """Return an MDP with reward 1 for staying in s0, 0 for moving to s1, and 3 in s1.
+
+    The discount is 1/2.
+    """
     transitions = np.zeros((2, 2, 2))
     transitions[0, 0, 0] = transitions[0, 1, 1] = transitions[1, :, 1] = 1.0
     return FiniteMDP(transitions, [[1.0, 0.0], [3.0, 3.0]], [1.0, 0.0], 0.5)
 
 
 def test_policy_iteration_matches_hand_solution():
-    # staying at s0 has value 2, moving 0 + 1/2 x 6: one more, so within 1/(1 - 1/2) of the optimum
+    # staying in s0 has value 2 and moving 0 + 1/2 * 6 = 3; the gain of 1 bounds the distance to the
+    # optimum by 1 / (1 - 1/2) = 2
     mdp = two_state_process()
     cut = mdp.optimal(max_iterations=1)
     assert (cut.iterations, cut.converged, cut.performance) == (1, False, 2.0)
@@ -510,7 +514,7 @@ def test_policy_iteration_matches_hand_solution():
 
 @pytest.mark.parametrize(("gain", "iterations"), [(1e-15, 1), (1e-10, 2)])
 def test_policy_iteration_ignores_gains_below_rounding(gain, iterations):
-    # staying has value 3; moving has `gain` less reward and leads to value 3 + 4 `gain`
+    # staying has value 3; moving pays less by `gain` and leads to a state of value 3 + 4 * gain
     rewards = [[1.5, 1.5 - gain], [1.5 + 2 * gain] * 2]
     mdp = FiniteMDP(two_state_process().transitions, rewards, [1, 0], 0.5)
     assert mdp.optimal().iterations == iterations
@@ -518,7 +522,7 @@ def test_policy_iteration_ignores_gains_below_rounding(gain, iterations):
 
 @pytest.mark.parametrize("penalty", [1e13, 1e15])
 def test_tie_tolerance_ignores_actions_that_are_not_taken(penalty):
-    """One action ends with reward 1, one leads to value 50, and one has a large penalty."""
+    """A large penalty of an action that is not taken does not increase the tie tolerance."""
     transitions = np.zeros((3, 3, 3))
     transitions[0, [0, 1, 2], [2, 1, 2]] = transitions[1:, :, 2] = 1.0
     rewards = [[1.0, 0.0, -penalty], [50.0] * 3, [0.0] * 3]
@@ -568,7 +572,7 @@ def set_entry(name, index, value):
     return lambda matrix: getattr(matrix, name).__setitem__(index, value)
 
 
-@pytest.mark.parametrize("n", [30, 600])  # dense or sparse
+@pytest.mark.parametrize("n", [30, 600])  # dense and sparse
 @pytest.mark.parametrize(
     ("kind", "damage"),
     [
@@ -691,7 +695,7 @@ def test_copies_are_immutable():
 
 @pytest.mark.parametrize(("n_states", "most"), [(10, 1000), (600, 1200)])
 def test_default_number_of_evaluations_grows_with_the_states(n_states, most, monkeypatch):
-    """Policy iteration may improve one state of a chain at a time."""
+    """The limit grows, because policy iteration may improve only one state of a chain at a time."""
     limits = []
     monkeypatch.setattr(FiniteMDP, "_policy_iteration", lambda _, n: limits.append(n))
     chain(n_states).optimal()
@@ -700,7 +704,7 @@ def test_default_number_of_evaluations_grows_with_the_states(n_states, most, mon
 
 @pytest.mark.parametrize(("n", "discount"), [(20, 0.2), (30, 0.3), (60, 0.6), (150, 0.8)])
 def test_optimum_of_a_long_chain_with_small_values_is_accurate(n, discount):
-    """Walking to the end has value discount^(n - 2); jumping at once four fifths of that."""
+    """Walking to the end has value discount^(n - 2), and jumping at once has 4/5 of this value."""
     best = chain(n, discount=discount).optimal()
     assert best.performance == pytest.approx(discount ** (n - 2), rel=1e-9)
     assert best.converged
@@ -709,7 +713,7 @@ def test_optimum_of_a_long_chain_with_small_values_is_accurate(n, discount):
 
 @pytest.mark.parametrize(("n", "discount"), [(30, 0.99), (60, 0.999), (60, 0.9999)])
 def test_policy_iteration_converges_if_all_policies_have_equal_values(n, discount):
-    """With rewards phi - discount P phi every policy has value phi, here 0 at half the states."""
+    """For rewards phi - discount P phi, every policy has value phi, here 0 in half the states."""
     rng = np.random.default_rng(n)
     transitions = rng.dirichlet(np.ones(n), size=(n, 3))
     phi = rng.normal(size=n) * (np.arange(n) % 2)
@@ -721,7 +725,7 @@ def test_policy_iteration_converges_if_all_policies_have_equal_values(n, discoun
 
 
 class Counting(FiniteMDP):
-    """A process with additional attributes."""
+    """MDP with additional attributes."""
 
     def __init__(self, *arguments):
         self.calls = 0
@@ -768,7 +772,7 @@ def test_load_rejects_misspelt_names(tmp_path):
 
 
 def test_large_tables_are_read_into_sparse_form(monkeypatch):
-    """The same values as read dense, with rewards of actions in place of those of transitions."""
+    """The sparse form has the same values, with action rewards instead of transition rewards."""
     import gymnasium
 
     lake = gymnasium.make("FrozenLake-v1", map_name="8x8")
@@ -793,7 +797,7 @@ def test_frozen_lake_of_2500_states_is_read_with_little_memory():
     mdp = from_gymnasium(lake, 0.9)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 30e6  # one dense array takes 200 MB
+    assert peak < 30e6  # one dense array would take 200 MB
     assert f"{mdp.optimal().performance:.3e}" == "8.826e-19"
 
 
@@ -808,12 +812,15 @@ def test_file_of_another_format_is_rejected_without_advice_to_unpickle(tmp_path)
         FiniteMDP.load(path)
 
 
-# Tolerances, units and files of other programs
+# Tolerances, units and files from other programs
 
 
 @pytest.mark.parametrize("gamma", [1 - 1e-6, 1 - 1e-9, 1 - 1e-12])
 def test_sums_are_accepted_only_if_values_change_little(gamma):
-    """The value is 1 / (1 - gamma sum): for gamma = 1 - 1e-9, 5.3e8 instead of 1e9."""
+    """Sums are rejected if they change the value 1 / (1 - gamma sum) noticeably.
+
+    For gamma = 1 - 1e-9, the value is 5.3e8 instead of 1e9.
+    """
     short = [[[1 - 9e-10], [1 - 9e-10]]]
     sentence = r"transitions: .*not 1; .*off by 9.0e-10; with discount 0.999"
     with pytest.raises(ValueError, match=sentence):

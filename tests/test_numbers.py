@@ -1,9 +1,9 @@
 """Every result on a page is computed there, measured by a claim, or listed with its source.
 
-A result is a number with at least two significant digits, or a percentage. The tests look for it in
-the code of the page (such as its assertions), in the figures the page draws, and in the findings of
-the claims it checks. `numbers.toml` lists all others with their source. The same holds for the
-sentences of the ledger.
+A result is a number with at least two significant digits, or a percentage. The tests search for it
+in the code of the page (such as its assertions), in the figures that the page draws, and in the
+findings of the claims that it checks. `numbers.toml` lists all other numbers with their sources.
+The same rule applies to the sentences of the ledger.
 """
 
 import ast
@@ -22,7 +22,7 @@ import pytest
 from pu_lib.claims import recorded
 
 ROOT = Path(__file__).parent.parent
-MADE = {"trust"}  # of figures, by tools/report.py
+MADE = {"trust"}  # pages that tools/report.py generates from measurements
 PAGES = sorted(
     path
     for path in (ROOT / "book").iterdir()
@@ -38,7 +38,7 @@ NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:[ \u00a0]\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<power>e-?\d+)?"
     r"(?!\w|[.-]\d)(?P<share>\s?%)?"
 )
-# No results: code, addresses, options of directives, parts of the paper, exponents.
+# Text without results: code, URLs, options of directives, references to the paper, and exponents.
 SKIPPED = re.compile(
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|arXiv:\S+|^:[\w-]+:.*$|x86-64|\d+-bit|\^\{[^{}]*\}|_\{[^{}]*\}|[\^_]."
     r"|\b(?:[Ss]ections?|[Ss]ec\.|[Ee]quations?|[Ee]q\.|[Aa]ppendix|Theorems?|Figures?|Tables?|Python)"
@@ -50,7 +50,11 @@ TIMES_TEN = re.compile(r"\\(?:cdot|times)\s*10\^\{?(-?\d+)\}?")
 
 
 class Number(NamedTuple):
-    """A written number: value, place of the last digit, percentage, significant digits, context."""
+    """Number in a text.
+
+    The fields are its value, the place of its last digit, whether it is a percentage, the number of
+    its significant digits, and its context.
+    """
 
     value: float
     last: int
@@ -60,7 +64,7 @@ class Number(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Return prose with its numbers written as code writes them."""
+    """Return prose with its numbers formatted as in code."""
     text = re.sub(r"\\,|\{,\}|\u2009|\u202f|~", "\u00a0", text).replace("\\%", "%")
     return SKIPPED.sub(" ", TIMES_TEN.sub(r"e\1", text))
 
@@ -89,14 +93,14 @@ def is_result(number: Number) -> bool:
 
 
 def agrees(number: Number, known: Iterable[float]) -> bool:
-    """Return whether a known number, rounded to the written digits, equals the number."""
+    """Return whether any known number, rounded to the digits of `number`, equals it."""
     half = 0.5000001 * 10.0**number.last
     scales = (1.0, 100.0) if number.share else (1.0,)
     return any(abs(scale * x - number.value) <= half for x in known for scale in scales)
 
 
 def unexplained(text: str, known: Iterable[float]) -> list[str]:
-    """Return the results in a paragraph that are not known, with the words around them."""
+    """Return the unknown results in a paragraph together with the surrounding words."""
     return [n.around for n in numbers(text) if is_result(n) and not agrees(n, known)]
 
 
@@ -104,7 +108,7 @@ def unexplained(text: str, known: Iterable[float]) -> list[str]:
 
 
 def computed(*code: ast.AST) -> set[float]:
-    """Return the numbers in code, and those in its strings."""
+    """Return the numbers in code, including those in its strings."""
     values: set[float] = set()
     for node in chain.from_iterable(map(ast.walk, code)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -115,7 +119,7 @@ def computed(*code: ast.AST) -> set[float]:
 
 
 def numbers_in_figures(source: str) -> set[float]:
-    """Return the numbers in the code of the figures that a page draws: parameters and ranges."""
+    """Return the numbers in the code of a page's figures, such as parameters and ranges."""
     values: set[float] = set()
     for package, name in re.findall(r"from (pu_lib[.\w]*) import (\w+)", source):
         for module in (package, f"{package}.{name}"):
@@ -149,7 +153,7 @@ def measured() -> dict[str, set[float]]:
 
 @cache
 def checks() -> dict[str, set[float]]:
-    """Return the numbers in the code of each check: its arguments and its body."""
+    """Return the numbers in the arguments and the body of each check."""
     by_claim = {}
     for path in CHAPTERS.glob("*/checks*.py"):
         for part in ast.parse(path.read_text("utf-8")).body:
@@ -160,7 +164,7 @@ def checks() -> dict[str, set[float]]:
 
 
 def numbers_of_claim(name: str) -> set[float]:
-    """Return the numbers of a claim's check, its record, and its printed statement."""
+    """Return the numbers in a claim's check, record and printed statement."""
     printed = claims()[name]["statement"] if claims()[name]["scope"] != "book" else ""
     in_statement = {n.value for n in numbers(printed)}
     return measured().get(name, set()) | checks().get(name, set()) | in_statement
@@ -178,7 +182,7 @@ def code_of(page: Path) -> str:
 
 
 def prose_of(page: Path) -> Iterator[str]:
-    """Yield the paragraphs of a page, the captions of its figures and the words for them."""
+    """Yield the paragraphs of a page and the captions and alternative texts of its figures."""
     cells = nbformat.read(page, 4).cells if page.suffix == ".ipynb" else []
     markdown = [c.source for c in cells if c.cell_type == "markdown"]
     for text in markdown or [page.read_text("utf-8")]:
@@ -191,7 +195,7 @@ def prose_of(page: Path) -> Iterator[str]:
 
 @cache
 def known_numbers(page: Path) -> set[float]:
-    """Return the numbers that a page computes, and those of the claims that it judges."""
+    """Return the numbers that a page computes and those of the claims that it judges."""
     source = code_of(page)
     judged = set(re.findall(r'"([\w:./-]+)"', source)) & claims().keys()
     return (
@@ -207,7 +211,7 @@ def one_line(text: str) -> str:
 
 
 def listed(place: str, text: str) -> set[float]:
-    """Return the numbers in a paragraph of a page or a claim that come from elsewhere."""
+    """Return the numbers in a paragraph that `numbers.toml` lists for a page or claim."""
     values: set[float] = set()
     for entry in LISTED:
         words = entry.get("paragraph", entry.get("text"))
@@ -236,7 +240,7 @@ def test_numbers_in_a_claim_are_computed_by_its_check(name: str) -> None:
         assert not unexplained(text, numbers_of_claim(name) | listed(name, text))
 
 
-# Tests of the rule
+# Tests
 
 
 def test_listed_numbers_appear_at_their_place() -> None:
@@ -260,7 +264,7 @@ def test_incorrect_numbers_are_detected_and_rounded_numbers_accepted() -> None:
 
 
 def test_most_incorrect_last_digits_are_detected() -> None:
-    """Change the last digit of every result; fewer than 30 % may be accepted by chance."""
+    """At most 30 % of results with a changed last digit are accepted by chance."""
     noticed = tried = 0
     for page in PAGES:
         for text in prose_of(page):

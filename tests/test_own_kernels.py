@@ -1,4 +1,4 @@
-"""Kernels of own updates are compared with their hooks, and compiled once."""
+"""Kernels of custom updates are compared with their hooks and compiled once."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ RULES = [f"{name} ties={rule}" for name in ("ce", "mce", "sce") for rule in ("ra
 
 
 def right(theta, pi, q, best, weight, n_actions):
-    """The step of the natural policy gradient without the common shift."""
+    """Take a step of the natural policy gradient without the common shift."""
     for a in range(n_actions):
         theta[a] += weight * q[a]
 
@@ -63,7 +63,7 @@ def changes_values(theta, pi, q, best, weight, n_actions):
 
 @numba.njit
 def shift(theta, q, weight, n_actions):
-    """Write one entry too far, in a function that is compiled already."""
+    """Write one entry beyond the row, in a function that is already compiled."""
     for a in range(n_actions + 1):
         theta[a] += weight * q[a]
 
@@ -73,7 +73,7 @@ def calls_compiled(theta, pi, q, best, weight, n_actions):
 
 
 def made(step, base=NaturalPolicyGradient, **changes):
-    """Return an update like `base` with another kernel."""
+    """Return an update like `base` with a different kernel."""
     hooks = {name: getattr(base, name) for name in ("to_policy", "to_parameters", "advance")}
     members = {"name": "own", "kernel": property(lambda self: step), **hooks, **changes}
     return type("Own", (base,), members)()
@@ -114,7 +114,7 @@ def test_right_kernel_runs_although_it_shifts_all_parameters():
 
 
 def next_action(theta, pi, q, best, weight, n_actions):
-    """Write outside the row if the last action is the best."""
+    """Write beyond the row if the last action is the best."""
     theta[best] += weight
     theta[best + 1] -= weight
 
@@ -126,7 +126,7 @@ def next_hook(self, theta, q, weight, rng):
 
 
 def splitting(self, theta, q, weight, rng):
-    """The step of CE, with the sum divided among tied actions."""
+    """Take a step of CE whose indicator is divided among tied actions."""
     best = q == q.max(axis=-1, keepdims=True)
     return theta + weight * (best / best.sum(axis=-1, keepdims=True) - softmax(theta))
 
@@ -209,7 +209,7 @@ def test_kernels_made_by_a_closure_are_compiled_once():
 
         @property
         def kernel(self):
-            return scaled(self.c)  # a new function at each access
+            return scaled(self.c)  # a new function on each access
 
         def to_policy(self, theta):
             return super().to_policy(theta)
@@ -233,7 +233,7 @@ def test_more_than_some_hundred_actions_are_refused_by_compiled_runs_only(tmp_pa
     assert len(pu_lib.race(process(257), updates=[made(None)], **setting)) == 1
 
 
-# Parameters that leave the range of floats
+# Parameters that overflow
 
 
 @pytest.mark.parametrize(

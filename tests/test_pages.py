@@ -1,4 +1,4 @@
-"""Every page of the built book works in a browser, by http and from disk, without other hosts."""
+"""Every page of the book works in a browser, over HTTP and from disk, without other hosts."""
 
 import json
 import re
@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import nbformat
-import note
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, Request, Route
@@ -29,13 +28,13 @@ EXECUTED = ROOT / "_build" / "jupyter_execute"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 3_000_000, 1_000_000, 40_000_000
 PAPER = 643
-"""The width of a printed line on A4 in pixels; the margin on the right has 75 more."""
+"""Width of a printed line on A4 in pixels; the right margin has another 75 pixels."""
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapters"]), "genindex"]
 
 TOLERATED: dict[str, str] = {}
-"""Accessibility rules that a page may break, each with the reason."""
+"""Accessibility rules that pages may violate, with reasons."""
 
 
 def test_book_builds(book: Path) -> None:
@@ -58,7 +57,7 @@ def server(book: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
-    """Return the browser tab for all visits, so that scripts are compiled once."""
+    """Yield one browser tab for all visits, so that scripts are compiled only once."""
     with browser.new_context() as context:
         context.add_init_script(AT_ONCE)
         context.add_init_script(IN_A_HURRY)
@@ -71,19 +70,19 @@ AT_ONCE = """addEventListener('DOMContentLoaded', () => {
   still.replaceSync('*, *::before, *::after { transition: none !important; }');
   document.adoptedStyleSheets.push(still);
 })"""
-"""Disables transitions, so that colours change immediately."""
+"""Script that disables transitions, so that colours change immediately."""
 
 IN_A_HURRY = """const {timeout} = AbortSignal;
 AbortSignal.timeout = (milliseconds) => timeout.call(AbortSignal, milliseconds / 1000)"""
-"""Shortens timeouts by a factor of 1000, as on a slow machine: no page may depend on them."""
+"""Script that divides timeouts by 1000, as if the machine were slow: no page may depend on them."""
 
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 70)))"
-"""What follows from a change of width has happened: a page hears of it with its next frame, and
-waits for 60 ms in case it goes on."""
+"""Script that waits until a page has reacted to a change of width: the page receives the event with
+its next frame and waits another 60 ms for further changes."""
 
 
 class Visit:
-    """A page opened without access to other hosts, and its errors."""
+    """Page that is opened without access to other hosts, and its errors."""
 
     def __init__(self, tab: Page, address: str, home: str) -> None:
         self.faults: list[str] = []
@@ -194,7 +193,7 @@ def _unseen(page: Page) -> Iterator[None]:
 
 
 def test_page_is_complete_if_printed_immediately(book: Path, browser: Browser) -> None:
-    """Print before idle callbacks have run and before the figure is visible."""
+    """A page prints completely before idle callbacks have run and the figure is visible."""
     if "book/empirical" not in PAGES:
         pytest.skip("the book has no page on the experiments")
     page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 400})
@@ -211,33 +210,6 @@ def test_page_is_complete_if_printed_immediately(book: Path, browser: Browser) -
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert words.inner_text().endswith("press Play.")
     page.close()
-
-
-def test_note_has_the_cited_works_and_no_links_to_other_pages(
-    tab: Page, tmp_path: Path, browser: Browser
-) -> None:
-    (tmp_path / "bibliography.html").write_text(
-        "".join(
-            f'<div class="citation" id="id{k}"><span class="label">{k}</span><p>Work {k}.</p></div>'
-            for k in (1, 2, 3)
-        )
-    )
-    (tmp_path / "chapter.html").write_text(
-        '<article class="bd-article"><section id="id2"><a href="bibliography.html#id2">2022</a>'
-        '<a href="other.html#x">other</a><a href="#id2">here</a>'
-        '<a href="https://example.org/">there</a></section></article>'
-    )
-    tab.goto((tmp_path / "chapter.html").as_uri())
-    bibliography = browser.new_page()
-    bibliography.goto((tmp_path / "bibliography.html").as_uri())
-    note.complete(tab, bibliography)
-    bibliography.close()
-    links = tab.evaluate("[...document.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
-    assert links == ["#reference-id2", "#id2", "https://example.org/"]
-    assert tab.locator("#id2").inner_text().startswith("2022otherherethere")
-    assert tab.locator(".citation").all_inner_texts() == ["Work 2."]
-    assert tab.locator("h2").all_inner_texts() == ["References", "How to cite"]
-    assert tab.locator("#reference-id2").count() == 1
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -276,7 +248,7 @@ def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:
     ids=["denied", "missing", "full", "usual"],
 )
 def test_scripts_can_store_the_colours(browser: Browser, tmp_path: Path, storage: str) -> None:
-    """The theme stores whether it is dark."""
+    """The theme can store the colour mode, whether or not the browser allows storage."""
     early = (ROOT / "web" / "early.js").read_text("utf-8")
     path = tmp_path / "page.html"
     path.write_text(f"<!doctype html><script>{storage};{early}</script>", encoding="utf-8")
@@ -289,12 +261,12 @@ def test_scripts_can_store_the_colours(browser: Browser, tmp_path: Path, storage
 
 
 OF_EACH_KIND = ["book/index", "book/domino", "book/empirical", "genindex"]
-"""Pages tested by http; the search and the ledger have separate tests."""
+"""Pages tested over HTTP; the search and the ledger have separate tests."""
 
 
 @pytest.mark.parametrize("name", [name for name in OF_EACH_KIND if name in PAGES])
 def test_page_served_over_http_works(server: str, tab: Page, name: str) -> None:
-    """Pages from disk are restricted more, so that one page of each kind suffices."""
+    """One page of each kind suffices, because pages from disk have more restrictions."""
     visit = Visit(tab, f"{server}{name}.html", server)
     _check_text(visit)
     visit.close()
@@ -311,11 +283,11 @@ def test_search_finds_a_theorem_by_its_number(
     if "book/unlearning" in PAGES:
         first = visit.page.locator("#search-results li a").first.get_attribute("href") or ""
         assert "book/unlearning.html" in first, titles
-    if not disk:  # from the disk there are no excerpts
+    if not disk:  # there are no excerpts from disk
         visit.page.wait_for_selector("#search-results p.context")
         excerpts = visit.page.locator("#search-results p.context").all_inner_texts()
         assert [excerpt for excerpt in excerpts if "\\(" in excerpt] == []
-        visit.page.wait_for_load_state("networkidle")  # each excerpt is read from its page
+        visit.page.wait_for_load_state("networkidle")  # excerpts are read from their pages
     visit.close()
 
 
@@ -331,7 +303,7 @@ def test_search_for_a_name_that_all_objects_have_ends(server: str, tab: Page, wo
 
 @pytest.mark.parametrize("fragment", ["100%", "%ff", "%E0%A4%A"])
 def test_fragment_that_is_not_encoded_is_no_error(server: str, tab: Page, fragment: str) -> None:
-    """Errors on the page fail the visit; what scrolls is found after the content has changed."""
+    """The page has no errors and still detects content that scrolls after a change."""
     visit = Visit(tab, f"{server}book/index.html#{fragment}", server)
     visit.page.evaluate(
         "document.querySelector('main').insertAdjacentHTML('beforeend',"
@@ -387,7 +359,7 @@ BROAD = """() => {
 
 
 def _check_tables(visit: Visit) -> None:
-    """A table wider than its page loses columns in print."""
+    """Report tables that are wider than their page, which lose columns in print."""
     for text in visit.page.evaluate(BROAD):
         visit.fault(f"a table is broader than its page: {text}")
 
@@ -396,7 +368,7 @@ CONTROLS = """() => [...document.querySelectorAll(
     'main :is(input, select, textarea, button:not(.pu-live-panel))')]
   .filter((box) => box.checkVisibility({visibilityProperty: true}) && box.offsetWidth > 1)
   .map((box) => box.outerHTML.slice(0, 80))"""
-"""Of the buttons a panel of the comic is printed: it is a picture."""
+"""Script that lists visible controls, except panels of the comic, which are printed as pictures."""
 
 UNDRAWN = """() => [...document.querySelectorAll('.pu-live')]
   .filter((box) => [...box.querySelectorAll('svg')].some((svg) => svg.childElementCount === 0))
@@ -418,7 +390,7 @@ CLIPPED = """() => [...document.querySelectorAll('main mjx-math')]
 
 
 def _check_paper(visit: Visit) -> None:
-    """Printed pages have complete figures, no controls, and formulas in their typeface."""
+    """Report faults of printed pages, such as controls, incomplete figures and clipped formulas."""
     for words, script in (
         ("a control is printed", CONTROLS),
         ("an explorer is printed empty", UNDRAWN),
@@ -431,7 +403,7 @@ def _check_paper(visit: Visit) -> None:
 
 
 def _check_sheets(visit: Visit) -> None:
-    """The ledger is printed with collapsed details."""
+    """Report if the number of sheets shows that the details in the ledger are not collapsed."""
     sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
     if not 20 <= sheets <= 45:
         visit.fault(f"printed on {sheets} sheets")
@@ -445,7 +417,7 @@ ALONE = """(table) => {
 
 
 def _check_sheet_of_recommendations(visit: Visit) -> None:
-    """The table of the guide fits one sheet of either size, and is not split over two."""
+    """Report if the guide's table does not fit one A4 or Letter sheet or may be split."""
     table = visit.page.locator("table.advice")
     if table.evaluate("(table) => getComputedStyle(table).breakInside") != "avoid":
         visit.fault("the recommendations may be split")
@@ -483,9 +455,9 @@ UNSAID = """() => [...document.querySelectorAll('main :is(table, pre)')]
 
 
 def _check_figures(visit: Visit) -> None:
-    """On a phone no figure is wider than the screen or too small to read.
+    """Report figures that are wider than the screen of a phone or too small to read.
 
-    A wider table or code block is marked as scrollable and reachable by keyboard.
+    Wider tables and code blocks must be marked as scrollable and be reachable by keyboard.
     """
     for text in visit.page.evaluate(UNSAID):
         visit.fault(f"scrolls on a phone without a hint: {text}")
@@ -506,8 +478,8 @@ def _check_width(visit: Visit, width: int) -> None:
         visit.fault(f"scrolls sideways: {wide} pixels wide on a screen of {width}")
 
 
-# axe skips the glyphs of formulas, which are hidden from assistive technology, and their MathML: it
-# finds nothing there, but takes many times as long. The text that is read out instead remains.
+# Remove the glyphs of formulas, which are hidden from assistive technology, and their MathML. axe
+# finds no violations there, but takes many times as long. The text that is read aloud remains.
 WITHOUT_GLYPHS = """() => {
   window.puAway = [];
   window.puSwap = (box, other) => {
@@ -525,10 +497,10 @@ AS_IT_WAS = """() => {
 }"""
 
 
-# The colour rules are the slowest, since axe measures every box of the page. A page has only a few
-# combinations of colours, so that axe checks the first of all texts with the same style on the same
-# background. All other boxes are removed, except for those that may overlap the text, and for the
-# figures, whose sliders are moved next.
+# The colour rules are the slowest, because axe measures every box of the page. A page has only a
+# few combinations of colours, so axe checks only the first text for each pair of style and
+# background. All other boxes are removed, except those that may overlap the text and the figures,
+# whose sliders are moved next.
 KINDS = """() => {
   const grounds = new Map();
   const ground = (box) => {
@@ -584,7 +556,7 @@ THE_REST = {
 
 
 def _check_accessibility(visit: Visit, name: str) -> None:
-    """In dark mode only the colour rules are checked again."""
+    """Report accessibility violations; in dark mode, check only the colour rules again."""
     rest = _axe(visit.page, THE_REST)
     for mode, violations in [("light", rest), *_colours(visit.page)]:
         for violation in violations:
@@ -595,7 +567,7 @@ def _check_accessibility(visit: Visit, name: str) -> None:
 
 
 def _colours(page: Page) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the colour violations in each mode; leave the page in light mode."""
+    """Yield the colour violations in each mode and leave the page in light mode."""
     for mode in ("light", "dark"):
         page.evaluate(IN_MODE, mode)
         page.evaluate(KINDS)
@@ -655,7 +627,7 @@ def _move_sliders(visit: Visit) -> None:
 
 
 LONGEST_FRAME = 200
-"""Milliseconds in which a picture must follow its slider."""
+"""Milliseconds within which a picture must follow its slider."""
 
 REMEMBER = """(handle) => {
   const box = handle.closest('.widget-subarea');
@@ -680,7 +652,7 @@ HAS_CHANGED = """async (longest) => {
 
 
 class Links(HTMLParser):
-    """The link targets and the anchors of a page."""
+    """Parser for the link targets and anchors of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

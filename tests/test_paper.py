@@ -16,8 +16,8 @@ COUNTS = {
     "3.6": 11, "4": 18, "4.1": 21, "4.2": 32, "4.3": 12, "5": 7, "A.1.1": 4, "A.1.2": 4, "A.2": 70,
     "A.3": 21, "A.4": 84, "A.5": 49, "B.1": 9, "B.2": 18,
 }  # fmt: skip
-"""The units of each section, counted by a program that splits the paper's source at the ends of
-sentences, after displays and at items, and the thirty entries of Table 1."""
+"""Number of units by section, counted by a program that splits the paper's source at the ends of
+sentences, after displays and at items; the thirty entries of Table 1 are also counted."""
 STATEMENTS = (
     "Proposition 1", "Proposition 2", "Theorem 1", "Theorem 2", "Theorem 3", "Theorem 4",
     "Theorem 5", "Theorem 6", "Corollary 7", "Lemma 8", "Lemma 9", "Lemma 10", "Lemma 11",
@@ -33,7 +33,7 @@ def places(part: str) -> set[str]:
 
 @pytest.mark.parametrize("section", COUNTS)
 def test_units_have_verdicts(section: str) -> None:
-    """A unit names known claims, a known erratum, or the reason why it asserts nothing."""
+    """Each unit names known claims, a known erratum, or the reason why it asserts nothing."""
     known = {claim.id for claim in ledger()}
     places = {erratum.where for erratum in errata()}
     for unit in units():
@@ -51,7 +51,7 @@ def test_claims_of_the_paper_judge_a_unit() -> None:
 
 
 def test_units_are_numbered_consecutively() -> None:
-    """Within a part, paragraphs are numbered from 1, and so are the units of each paragraph."""
+    """Paragraphs are numbered from 1 within a part, and units from 1 within a paragraph."""
     last: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
     for unit in units():
         part = (unit.section, unit.part)
@@ -100,7 +100,7 @@ def test_tables_figures_algorithms_and_footnotes_are_named() -> None:
 
 
 def test_map_has_a_cell_for_each_unit() -> None:
-    """Cells of units that assert something are links to rows of claims or errata."""
+    """Each unit has a cell, which links to claims or errata if the unit asserts something."""
     drawn = paper_map()
     links = re.findall(r'<a class="verdict-\w+(?: start)?" href="([^"]+)"', drawn)
     empty = drawn.count('<span class="nothing')

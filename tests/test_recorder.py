@@ -1,4 +1,4 @@
-"""The recorder of comparisons: slack, sharpness, status and margin."""
+"""Tests of the recorder of comparisons: slack, sharpness, status and margin."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from pu_lib.claims.render import format_tally, tally_row
 
 
 def run(function: Callable[..., Any], **options: Any) -> Finding:
-    """Return the finding of a check with the comparisons of a function."""
+    """Return the finding of a check whose comparisons a function records."""
     return check("x", **options)(function).run()
 
 
@@ -34,7 +34,7 @@ def test_tally_counts_comparisons_failures_and_equalities() -> None:
 
 
 def test_sharpness_is_the_smallest_tightening_that_fails() -> None:
-    """10 <= 16 fails once 16 is lowered by more than 3/8, 12 <= 16 by more than a quarter."""
+    """10 <= 16 fails if 16 is reduced by more than 3/8, and 12 <= 16 by more than 1/4."""
 
     def bounded(compare: Recorder) -> None:
         compare.at_most("steps", 10, 16, at={"n": 1})
@@ -60,13 +60,13 @@ def test_sharpness_in_logs_equals_the_sharpness_of_the_numbers() -> None:
 
 
 def test_sharpness_of_a_tolerance_is_infinite() -> None:
-    """Rounding errors differ between processors."""
+    """A tolerance has no sharpness, because rounding errors differ between processors."""
     (tally,) = run(lambda compare: compare.at_most("error", 2e-13, 1e-12)).tallies
     assert (tally.sharpness, tally.worst[0].slack) == (math.inf, 1e-12 - 2e-13)
 
 
 def test_equalities_are_counted_for_exact_numbers_only() -> None:
-    """Rounding differs between processors, so that equality of floats is not counted."""
+    """Equal floats are not counted, because rounding differs between processors."""
 
     def equal_sides(compare: Recorder) -> None:
         compare.at_most("exact", Fraction(1, 3), Fraction(1, 3))
@@ -109,7 +109,7 @@ def test_comparing_nan_raises_with_the_instance(compared: str) -> None:
 
 
 def test_estimate_is_undecided_if_its_interval_contains_the_bound() -> None:
-    """3, 2 and 0 against 1.5, known up to 1, 1 and 1/2; the slacks are the distances."""
+    """An estimate of 3 exceeds the bound 1.5, one of 2 is undecided, and one of 0 fails."""
 
     def measured(compare: Recorder) -> None:
         for value, holds, sharpness in ((3, True, 1 / 3), (2, None, -1 / 3), (0, False, -1.0)):
@@ -161,7 +161,7 @@ def test_infinite_bound_holds_with_infinite_sharpness() -> None:
 def test_status_follows_from_the_failures(
     printed: int, corrected: int, status: Status, margin: float
 ) -> None:
-    """Two steps: as printed at most 3 or 1, as corrected at most 5 or 0; the margin decides."""
+    """The status depends on whether 2 steps exceed the printed bound or the corrected bound."""
 
     def bounded(compare: Recorder) -> None:
         compare.at_most("steps", 2, printed, as_printed=True)
@@ -169,7 +169,7 @@ def test_status_follows_from_the_failures(
 
     finding = run(bounded)
     assert finding.status is status
-    # A claim that holds is as far from failing as its corrected bound.
+    # The margin of a claim that holds is that of its corrected bound.
     assert finding.margin == (3.0 if status is Status.HOLDS else margin)
 
 

@@ -1,4 +1,4 @@
-"""The reference: every public name has an entry and an example, and the examples run."""
+"""Every public name has an entry and an example in the reference, and the examples run."""
 
 import doctest
 import re
@@ -30,7 +30,7 @@ def test_public_names_have_a_summary_and_an_entry_with_an_example() -> None:
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
 def test_reference_examples_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pu_lib.updates.UPDATES", dict(pu_lib.UPDATES))  # an example registers one
+    monkeypatch.setattr("pu_lib.updates.UPDATES", dict(pu_lib.UPDATES))  # examples register updates
     text = "\n".join(EXAMPLE.findall(page.read_text("utf-8")))
     test = doctest.DocTestParser().get_doctest(text, {}, page.stem, str(page), 0)
     outcome = doctest.DocTestRunner().run(test)

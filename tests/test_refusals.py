@@ -29,7 +29,7 @@ from pu_lib.updates import Update, register
 
 
 class Nameless(Update):
-    """An update without steps and without a name."""
+    """Update without steps and without a name."""
 
     parametrization = "direct"
 
@@ -44,25 +44,25 @@ class Nameless(Update):
 
 
 class Set(Nameless):
-    """An update whose name looks like an option."""
+    """Update whose name looks like a name with an option."""
 
     name = "pg-es factor=drop"
 
 
 class Placed(Nameless):
-    """An update whose name looks like a module and name."""
+    """Update whose name looks like ``module:name``."""
 
     name = "module:place"
 
 
 class Taken(Nameless):
-    """An update with the name of another update."""
+    """Update with the name of another update."""
 
     name, label = "mce", "Taken"
 
 
 class Direct(Nameless):
-    """An update with the class name and name of a library update."""
+    """Update with the class name and name of a library update."""
 
     name = "di"
 

@@ -19,11 +19,11 @@ PAGES = ["book/guide", "book/updates"]
 """Chapters with explorers, styled tables, theorems, findings and plots."""
 
 EXCEPTIONS: dict[str, str] = {}
-"""Files that may differ from build to build, each with the reason."""
+"""Files that may differ between builds, with reasons."""
 
 
 def build(folder: Path, executed: Path | None) -> dict[str, bytes]:
-    """Build two chapters in a separate folder, executing uncached ones; return the files."""
+    """Build two chapters in a separate folder, execute uncached ones, and return the files."""
     folder.mkdir()
     for name in PARTS:
         source = ROOT / name
@@ -35,7 +35,7 @@ def build(folder: Path, executed: Path | None) -> dict[str, bytes]:
     toc = {"format": "jb-book", "root": "book/index", "chapters": [{"file": p} for p in PAGES]}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
     program = Path(sys.executable).parent / "jupyter-book"
-    # Stored executions may be disturbed by --rounding, and those of this build are not.
+    # Cached executions may be perturbed by --rounding; those of this build must not be.
     settings = {name: value for name, value in os.environ.items() if name != "PU_LIB_ROUNDING"}
     done = subprocess.run(
         [str(program), "build", "."], cwd=folder, env=settings, capture_output=True, text=True
@@ -49,7 +49,7 @@ def build(folder: Path, executed: Path | None) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bytes]]:
-    """One build executes its chapters; the other uses stored executions."""
+    """Return a build that executes its chapters and one that uses cached executions."""
     folder = tmp_path_factory.mktemp("builds")
     return [build(folder / "one", None), build(folder / "another", CACHES)]
 

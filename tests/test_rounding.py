@@ -1,4 +1,4 @@
-"""The option `--rounding`: which numbers it changes, and by how much."""
+"""The option `--rounding` changes inexact numbers by at most one unit in the last place."""
 
 import numpy as np
 from rounding import disturbed

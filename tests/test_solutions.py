@@ -1,4 +1,4 @@
-"""The code in the solutions of the exercises runs, with what its notebook imports."""
+"""The code in the solutions of exercises runs with the imports of its notebook."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def programs() -> list[tuple[Path, str, str]]:
-    """Return the programs in the solutions of all notebooks, with the labels of their exercises."""
+    """Return the code in the solutions of all notebooks with the labels of the exercises."""
     rows = []
     for path in sorted(BOOK.glob("*.ipynb")):
         text_cells = "\n\n".join(

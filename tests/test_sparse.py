@@ -1,4 +1,4 @@
-"""Large sparse processes against dense LAPACK, exact fractions, value iteration and QuantEcon."""
+"""Sparse solutions agree with LAPACK, exact fractions, value iteration and QuantEcon."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -15,13 +15,16 @@ DISCOUNTS = (0.0, 0.3, 0.9, 0.99, 0.999, 0.9999)
 
 
 def random_process(rng, dyadic=False):
-    """Transitions, rewards of one or of both signs, and a discount, with some terminal states."""
+    """Return transitions, rewards and a discount; some states may be terminal.
+
+    The rewards are normal or, in half of the cases, non-negative and sparse.
+    """
     n, n_actions = int(rng.integers(2, 60)), int(rng.integers(1, 5))
     k = int(rng.integers(1, min(n, 6) + 1))
     transitions = np.zeros((n, n_actions, n))
     for s, a in np.ndindex(n, n_actions):
         p = rng.dirichlet(np.ones(k))
-        if dyadic:  # exact in binary, and so are the sums
+        if dyadic:  # the probabilities and their sums are exact in binary
             p = np.diff(np.sort(rng.integers(0, 65, k - 1)) / 64, prepend=0.0, append=1.0)
         transitions[s, a, rng.choice(n, k, replace=False)] = p
     rewards = rng.normal(size=(n, n_actions))
@@ -38,9 +41,10 @@ def flat(transitions):
 
 
 def corridor(n, order=None):
-    """Two actions that move left or right, with a chance of 0.2 of the other; the end pays 1.
+    """Return a corridor whose two actions move the other way with probability 0.2.
 
-    The right action is 1 in every state but the last, which is terminal. `order` renumbers states.
+    Entering the last state, which is terminal, pays 1, so that action 1 (right) is optimal in all
+    other states. `order` renumbers the states.
     """
     i = np.arange(n - 1)
     left, right = np.maximum(i - 1, 0), i + 1
@@ -59,7 +63,10 @@ def corridor(n, order=None):
 
 
 def iterated(matrix, rewards, discount, sweeps):
-    """Optimal values by value iteration from zero, every digit right if no reward is negative."""
+    """Return optimal values by value iteration from zero.
+
+    If no reward is negative, every value is accurate relative to its size.
+    """
     v = np.zeros(len(rewards))
     for _ in range(sweeps):
         v = (rewards + discount * (matrix @ v).reshape(rewards.shape)).max(axis=1)
@@ -67,7 +74,7 @@ def iterated(matrix, rewards, discount, sweeps):
 
 
 def policy_iteration(transitions, rewards, discount):
-    """Optimal values by policy iteration with LAPACK."""
+    """Return optimal values by policy iteration with LAPACK."""
     states, actions = np.arange(len(rewards)), np.zeros(len(rewards), int)
     while True:
         system = np.eye(len(rewards)) - discount * transitions[states, actions]
@@ -80,7 +87,7 @@ def policy_iteration(transitions, rewards, discount):
 
 
 def solved_exactly(matrix, right):
-    """Solve a linear system in fractions by elimination."""
+    """Solve a linear system by elimination with fractions."""
     rows = [[*map(Fraction, row), Fraction(b)] for row, b in zip(matrix, right, strict=True)]
     n = len(rows)
     for i in range(n):
@@ -94,7 +101,10 @@ def solved_exactly(matrix, right):
 
 
 def excess(matrix, rewards, discount, x):
-    """The largest residual of a state relative to its terms, in units of 2^-53, in long doubles."""
+    """Return the largest residual of a state relative to its terms in units of 2^-53.
+
+    The residuals are computed in long doubles.
+    """
     P, x, r = abs(matrix.toarray().astype(np.longdouble)), x.astype(np.longdouble), rewards
     residual = np.abs(r + discount * (P @ x) - x)
     return float(
@@ -102,7 +112,7 @@ def excess(matrix, rewards, discount, x):
     )
 
 
-# Random processes
+# Random MDPs
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -119,7 +129,7 @@ def test_values_and_visits_agree_with_lapack(seed):
         assert solution.roundings <= 8.0
         assert (
             excess(scipy.sparse.csr_array(chain), paid, discount, solution.x) <= 12.0
-        )  # in another order of sums
+        )  # terms are added in a different order
         solution = sparse.visits(scipy.sparse.csr_array(chain), initial, discount)
         d = np.linalg.solve(system.T, initial)
         assert np.abs(solution.x - d).sum() <= unit * d.sum()
@@ -169,12 +179,12 @@ def test_errors_against_exact_fractions_are_within_the_bounds(seed):
         - exact[s]
         for s in states
     ]
-    assert max(gains) == 0  # the policy is optimal, exactly
+    assert max(gains) == 0  # the policy is exactly optimal
     errors = np.array([float(abs(Fraction(v) - x)) for v, x in zip(optimum.v, exact, strict=True)])
     assert (errors <= bounds.error).all()
 
 
-# Values that are many times smaller than the largest
+# Values much smaller than the largest value
 
 
 @pytest.mark.parametrize(("n", "discount"), [(499, 0.9), (500, 0.9), (2500, 0.9), (2500, 0.99)])
@@ -194,11 +204,11 @@ def test_every_state_of_a_corridor_has_an_accurate_value(n, discount):
 
 
 def test_criterion_relative_to_the_largest_value_accepts_incorrect_values():
-    """The control of the test above."""
+    """Control for the test above: such a criterion accepts zeros in place of small values."""
     matrix, rewards = corridor(500)
     chain, paid = matrix[np.arange(500) * 2 + 1], rewards[:, 1]
     v = iterated(matrix, rewards, 0.9, 6000)
-    v[v < 1e-13 * v.max()] = 0.0  # most of the states
+    v[v < 1e-13 * v.max()] = 0.0  # this sets most values to zero
     assert np.abs(paid + 0.9 * (chain @ v) - v).max() <= 1e-13 * v.max()
     assert excess(chain, paid, 0.9, v) > 1e10
     assert excess(chain, paid, 0.9, sparse.evaluate(chain, paid, 0.9).x) <= 12.0
@@ -237,19 +247,19 @@ def test_large_frozen_lake_has_an_accurate_value_at_every_state():
     assert (bounds.error <= 1e-11 * v).all()
     ties = (np.sort(q, axis=1)[:, -2] >= (1.0 - 1e-12) * v)[v > 0.0]
     assert 0 < ties.sum() <= bounds.undecided <= (v > 0.0).sum()
-    read = from_gymnasium(lake, 0.9).optimal()  # the terminal state is the last there, too
+    read = from_gymnasium(lake, 0.9).optimal()  # its terminal state is also the last one
     assert_array_equal(read.v, optimum.v)
     assert f"certified up to rounding; {bounds.undecided} states with undecided" in read.message
 
 
 def ring(n):
-    """Two actions that move to the next or to the previous state of a ring."""
+    """Return transitions of a ring with actions that move to the next or the previous state."""
     after = np.stack([(np.arange(n) + 1) % n, (np.arange(n) - 1) % n], axis=1).ravel()
     return scipy.sparse.csr_array((np.ones(2 * n), (np.arange(2 * n), after)), shape=(2 * n, n))
 
 
 def islands():
-    """Corridors without a connection, whose rewards are 1, 1e-12, 1e12 and 0."""
+    """Return four disconnected corridors whose rewards are 1, 1e-12, 1e12 and 0."""
     matrix, rewards = corridor(60)
     return (
         scipy.sparse.csr_array(scipy.sparse.block_diag([matrix] * 4)),
@@ -258,7 +268,7 @@ def islands():
 
 
 def garnet(n):
-    """Three actions with four random successors each, and rewards of both signs."""
+    """Return an MDP with three actions, four random successors each, and rewards of both signs."""
     rng = np.random.default_rng(5)
     columns, data = rng.integers(n, size=12 * n), rng.dirichlet(np.ones(4), size=3 * n).ravel()
     rows = np.repeat(np.arange(3 * n), 4)
@@ -267,7 +277,7 @@ def garnet(n):
 
 
 def twice(matrix, rewards):
-    """The same process with each action doubled, so that every state has an exact tie."""
+    """Return the MDP with two copies of its second action, so that every state has an exact tie."""
     pairs = np.repeat(np.arange(len(rewards)), 2) * 2 + 1
     return scipy.sparse.csr_array(matrix[pairs]), np.repeat(rewards[:, 1:], 2, axis=1)
 
@@ -277,7 +287,7 @@ def scaled(process, factor):
 
 
 def with_prices():
-    """A ring where one state pays 1 and the opposite state costs 1."""
+    """Return a ring in which one state pays 1 and the opposite state costs 1."""
     rewards = np.zeros((200, 2))
     rewards[0], rewards[100] = 1.0, -1.0
     return ring(200), rewards
@@ -309,7 +319,7 @@ def test_hard_processes_have_no_wrong_action_and_errors_within_the_bounds(case):
     bounds = sparse.bounds(matrix, rewards, discount, optimum)
     assert optimum.converged
     assert bounds.per_state
-    # The values of the policy by elimination, refined in long doubles.
+    # Compute the values of the policy by elimination and refine them in long doubles.
     transitions = matrix.toarray().reshape(n, n_actions, n)
     system = np.eye(n) - discount * transitions[states, optimum.actions]
     inverse, paid = np.linalg.inv(system), rewards[states, optimum.actions]
@@ -325,7 +335,7 @@ def test_hard_processes_have_no_wrong_action_and_errors_within_the_bounds(case):
 
 
 def test_optimal_values_agree_with_quantecon():
-    from quantecon.markov import DiscreteDP  # slow to import, in every process that collects
+    from quantecon.markov import DiscreteDP  # too slow to import at collection
 
     rng = np.random.default_rng(3)
     n, n_actions = 800, 3
@@ -342,7 +352,7 @@ def test_optimal_values_agree_with_quantecon():
     assert_array_equal(ours.actions, theirs.sigma)
 
 
-# Fallbacks, bounds and endings
+# Fallbacks, bounds and termination
 
 
 @pytest.mark.parametrize(("largest", "method"), [(4e7, "SuperLU"), (0.0, "Gauss-Seidel sweeps")])
@@ -384,7 +394,7 @@ def test_bounds_contain_the_error_of_incorrect_values(error):
 
 
 def test_bounds_are_infinite_if_the_discount_is_too_close_to_1_to_compute_them():
-    """Processes for which the computed sum of errors is negative, and the values are wrong."""
+    """Bounds are infinite if the computed sum of errors is negative and the values are wrong."""
     discount = 1.0 - 2.0**-53
     rows = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     columns = [0, 4, 1, 4, 0, 4, 0, 4, 0, 3]
@@ -439,7 +449,7 @@ def test_bounds_contain_the_error_of_the_values_of_a_suboptimal_policy():
 
 
 def test_action_that_is_slightly_worse_than_the_best_is_undecided():
-    """Policy iteration keeps an action if another one is better by a few roundings."""
+    """An action that policy iteration keeps is undecided if another is a few roundings better."""
     shares, loop = [4.720283614954839e-15, 0.9999999999999952, 1.0], ([0, 0, 1], [0, 1, 1])
     matrix = scipy.sparse.csr_array((shares, loop), shape=(4, 2))
     rewards = np.array([[-89579258.46624579, -89579258.4662458], [0.0, 0.0]])

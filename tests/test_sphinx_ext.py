@@ -1,4 +1,4 @@
-"""The Sphinx extensions: stored executions, search index, titles and formulas."""
+"""Tests of the Sphinx extensions: cached executions, search index, titles and formulas."""
 
 import html
 import json
@@ -67,7 +67,7 @@ def test_style_changes_do_not_invalidate_stored_executions(
 
 
 def counting_notebook(folder: Path) -> Callable[[], pu_notebooks.Execution]:
-    """Write a notebook that counts how often it is executed, in the file ``count``."""
+    """Write a notebook that records each of its executions in the file ``count``."""
     code = f"open({str(folder / 'count')!r}, 'a').write('.')"
     path = folder / "counting_notebook.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), path)
@@ -246,7 +246,7 @@ def test_downloads_install_the_library_if_there_is_an_address(tmp_path: Path) ->
     pu_book.install_in_downloads(app, None)
     assert path.read_text("utf-8") == before
     config.html_theme_options["repository_url"] = "https://github.com/someone/the-book/"
-    for _ in range(2):  # a page that is not written again keeps its download
+    for _ in range(2):  # a page that is not rewritten keeps its download
         pu_book.install_in_downloads(app, None)
         first, second = json.loads(path.read_text("utf-8"))["cells"][:2]
         assert 'git+https://github.com/someone/the-book"' in first["source"]
@@ -318,7 +318,7 @@ More than {formula}`<<unlearning.decaying_pg_bound: n=k>>` and {formula}`\le<<do
 
 
 def built_pages(folder: Path, **pages: str) -> tuple[dict[str, str], str]:
-    """Build pages of MyST in the folder ``book``; return their LaTeX by page and the warnings."""
+    """Build MyST pages in the folder ``book`` and return their LaTeX by page and the warnings."""
     (folder / "book").mkdir(parents=True)
     extensions = (
         'extensions = ["myst_parser", "sphinx_proof", "sphinx.ext.mathjax", "pu_statements"]'

@@ -1,4 +1,4 @@
-"""Trajectories of the exact process: steps, weightings and schedules."""
+"""Tests of exact trajectories: steps, weightings and schedules."""
 
 import tracemalloc
 import warnings
@@ -33,7 +33,7 @@ def test_each_step_uses_the_values_of_the_current_policy(name):
 
 
 def test_softmax_policy_gradient_ascends_the_performance():
-    """With true occupancies and a small rate, the first-order gain is the squared gradient."""
+    """A small step with true occupancies increases the performance by eta times |gradient|^2."""
     mdp = random_mdp(1, n_states=8, discount=0.9)
     eta = 1e-4
     path = run(mdp, UPDATES["pg-sm"], 1, step_size=eta)
@@ -73,7 +73,7 @@ def test_weighting_may_be_a_name_an_array_or_a_function():
     mdp, update = chain(4), UPDATES["ce"]
     uniform = run(mdp, update, 3, weighting="uniform")
     np.testing.assert_array_equal(uniform.weights[:, :3], 1)
-    np.testing.assert_array_equal(uniform.weights[:, 3], 0)  # terminal
+    np.testing.assert_array_equal(uniform.weights[:, 3], 0)  # terminal state
     listed = run(mdp, update, 3, weighting=np.ones(4))
     np.testing.assert_array_equal(listed.theta, uniform.theta)
     true = run(mdp, update, 3)
@@ -84,7 +84,7 @@ def test_weighting_may_be_a_name_an_array_or_a_function():
 
 
 def test_negative_visits_by_rounding_become_zero():
-    """For CliffWalking the solver returns a visit count of -2e-16, an invalid weight."""
+    """Visits of -2e-16, which the solver returns for CliffWalking, become zero."""
     mdp = from_gymnasium("CliffWalking-v1")
     uniform = UPDATES["ce"].policy(np.zeros((mdp.n_states, mdp.n_actions)))
     v, visits = _solve_dense(*mdp._under(uniform), mdp.initial, mdp.discount)
@@ -185,7 +185,7 @@ def test_results_of_callables_are_checked(arguments, sentence):
 
 @pytest.mark.parametrize("n_steps", [2, 3])
 def test_follow_takes_values_for_each_step(n_steps):
-    """Three rows of values are three steps, never three states."""
+    """A matrix of values has one row per step, never one row per state."""
     q = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     if n_steps == 3:
         assert follow("npg", q, 1.0, 3)[-1].tolist() == [-1.0, -2.0]
@@ -202,7 +202,7 @@ def test_follow_broadcasts_one_initial_policy_to_a_batch(n_steps):
 
 
 class InPlace(SoftmaxPolicyGradient):
-    """An update that changes its argument."""
+    """Update that modifies its argument."""
 
     def advance(self, theta, q, weight, rng):
         theta += weight * q
@@ -210,14 +210,14 @@ class InPlace(SoftmaxPolicyGradient):
 
 
 class OutOfPlace(SoftmaxPolicyGradient):
-    """The same update on a new array."""
+    """The same update as `InPlace`, returning a new array."""
 
     def advance(self, theta, q, weight, rng):
         return theta + weight * q
 
 
 class Buffered(SoftmaxPolicyGradient):
-    """The same update with a buffer that it reuses."""
+    """The same update as `InPlace`, returning a buffer that it reuses."""
 
     room = np.zeros(2)
 
@@ -228,7 +228,7 @@ class Buffered(SoftmaxPolicyGradient):
 
 
 class ShiftedInPlace(SoftmaxPolicyGradient):
-    """A policy that shifts its argument by a constant."""
+    """Update whose policy shifts its argument by a constant."""
 
     def to_policy(self, theta):
         theta -= theta.max(axis=-1, keepdims=True)
@@ -240,7 +240,7 @@ class ShiftedInPlace(SoftmaxPolicyGradient):
     [(InPlace, OutOfPlace), (Buffered, OutOfPlace), (ShiftedInPlace, SoftmaxPolicyGradient)],
 )
 def test_hooks_may_modify_their_arguments(kind, right):
-    """Recorded arrays and the caller's arrays do not change."""
+    """Hooks that modify their arguments do not change recorded arrays or arrays of the caller."""
     theta, q = np.array([0.3, 0.1]), np.array([1.0, 0.0])
     assert kind().step(theta, q).tolist() == right().step(theta, q).tolist()
     assert kind().policy(theta).tolist() == pytest.approx(right().policy(theta).tolist())
@@ -304,7 +304,7 @@ def test_policy_as_theta0_is_questioned():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(chain(4), "di", 1, theta0=pi)
-        run(chain(4), "ce", 1, theta0=np.full((4, 2), 0.5))  # uniform, whatever is meant
+        run(chain(4), "ce", 1, theta0=np.full((4, 2), 0.5))  # uniform as a policy and as parameters
         run(chain(4), "ce", 1, theta0=np.log(pi + 1e-9))
         follow("ce", [1.0, 0.0], 0.1, 2, theta0=[2.0, 1.0])
 
@@ -320,7 +320,7 @@ def test_memory_of_a_record_counts_all_axes():
 
 
 def test_records_need_no_more_memory_than_their_arrays():
-    """A list with an array for each step needed 371 bytes a step instead of 16."""
+    """A record needs 16 bytes per step; a list with one array per step would need 371."""
     for record, most in (
         (lambda: follow("ce", [0.0, 1.0], 0.1, 10_000), 16),
         (lambda: run(chain(2), "ce", 2000), 17 * 8),

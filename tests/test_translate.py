@@ -1,4 +1,4 @@
-"""The steps of the explorers are those of the kernels, and what may differ is refused."""
+"""The explorers compute the steps of the kernels; code that could differ is not translated."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def test_steps_of_the_explorers_are_up_to_date() -> None:
 
 @pytest.mark.parametrize("name", UPDATES)
 def test_explorers_compute_the_bits_of_the_kernel(live: Callable[..., Any], name: str) -> None:
-    """Compare 3000 policies and steps, with tied values in a third of them."""
+    """The bits of 3000 policies and steps are equal; a third of the states have tied values."""
     rng, update, cases, expected = np.random.default_rng(7), UPDATES[name], [], []
     assert update.kernel is not None
     for i in range(3000):
@@ -57,7 +57,7 @@ def test_escort_policy_of_large_parameters_does_not_overflow() -> None:
     assert pi == pytest.approx([0.36, 0.64], rel=1e-15)
 
 
-# Functions that cannot be translated. Each is a kernel that numba or Python accepts.
+# Functions that cannot be translated, although numba or Python accepts them as kernels.
 
 INFINITE, LAST = math.inf, 2**60 + 1
 

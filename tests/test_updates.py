@@ -1,4 +1,4 @@
-"""The updates: gradients, projection, invariances, ties and error messages."""
+"""Tests of the updates: gradients, projection, invariances, ties and error messages."""
 
 import math
 import sys
@@ -49,7 +49,7 @@ def states(draw, name=None, bound=1e3):
     theta = draw(hnp.arrays(np.float64, shape, elements=numbers(-bound, bound)))
     if name == "di":
         theta = project_simplex(theta)
-    if name == "pg-es":  # the gradient has 1/||theta||: it overflows at subnormal parameters
+    if name == "pg-es":  # the factor 1/||theta|| overflows for subnormal parameters
         theta = np.where(np.abs(theta) < 1e-100, 0.0, theta)
         theta = np.where(theta.any(axis=-1, keepdims=True), theta, 1.0)
     q = draw(hnp.arrays(np.float64, shape, elements=numbers(-100, 100)))
@@ -127,7 +127,7 @@ def test_large_parameters_and_weights_do_not_overflow():
 
 
 class Renamed(Update):
-    """A custom update without a method `uniform`."""
+    """Custom update without a method `uniform`."""
 
     name, parametrization = "renamed", "direct"
 
@@ -153,7 +153,7 @@ def test_initial_rejects_more_parameters_than_the_limit(monkeypatch):
 
 
 def test_default_weight_is_one():
-    """DI moves a quarter between two actions whose values differ by one half."""
+    """DI with weight one moves a probability of 1/4 if the values differ by 1/2."""
     np.testing.assert_array_equal(UPDATES["di"].step([0.5, 0.5], [0.5, 0.0]), [0.75, 0.25])
 
 
@@ -161,9 +161,9 @@ def test_updates_without_a_style_receive_one_of_four_styles(monkeypatch):
     updates = {name: type(name, (Renamed,), {"name": name})() for name in "abcde"}
     monkeypatch.setattr("pu_lib.updates.UPDATES", {**UPDATES, **updates})
     styles = [style_of(name) for name in updates]
-    assert len(set(styles)) == 4  # there are four
+    assert len(set(styles)) == 4  # the number of styles
     assert styles[4] == styles[0]
-    assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # it is not registered
+    assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # not registered
 
 
 # Gradients
@@ -259,7 +259,7 @@ def test_projection_satisfies_the_kkt_conditions(x):
     scale = 1 + np.abs(x).max()
     assert np.all(y >= 0)
     np.testing.assert_allclose(y.sum(axis=-1), 1, atol=1e-12)
-    # stationarity: x - y equals one multiplier where y > 0, and is at most it where y = 0
+    # stationarity: x - y equals the multiplier where y > 0, and does not exceed it where y = 0
     slack = x - y
     multiplier = np.where(y > 0, slack, -np.inf).max(axis=-1, keepdims=True)
     assert np.all(np.where(y > 0, np.abs(slack - multiplier), 0) <= 1e-12 * scale)
@@ -292,7 +292,7 @@ def test_huge_values_and_large_values_give_the_same_step():
         np.testing.assert_array_equal(huge, large)
 
 
-# Invariants of the steps
+# Invariants of steps
 
 
 @pytest.mark.parametrize("name", SOFTMAX)
@@ -320,7 +320,7 @@ def test_ce_differs_from_mce_for_three_actions():
 
 
 def near_average(update, theta, q):
-    """Whether rounding may decide if an action is below average, which changes the step of SCE."""
+    """Return whether rounding may decide if an action is below average, which affects SCE."""
     adv = advantage(softmax(theta), q)
     return update.name == "sce" and bool((np.abs(adv) < 1e-9 * (1 + np.ptp(q))).any())
 
@@ -330,7 +330,7 @@ def test_step_ignores_a_common_shift_of_the_values(case, shift):
     update, theta, q, weight = case
     weight = weight / 1e5
     if update.name in ("ce", "mce", "sce"):
-        q = np.round(q, 3)  # a shift may round two different values to a tie
+        q = np.round(q, 3)  # a shift could round different values to a tie
         shift = round(shift)
     assume(not near_average(update, theta, q))
     before = update.step(theta, q, weight)
@@ -341,7 +341,7 @@ def test_step_ignores_a_common_shift_of_the_values(case, shift):
 @given(states(bound=5), st.randoms(use_true_random=False))
 def test_step_commutes_with_permutations_of_actions(case, random):
     update, theta, q, weight = case
-    q = q + np.arange(q.shape[1]) * 1e-3 * (1 + np.abs(q).max())  # seldom a tie
+    q = q + np.arange(q.shape[1]) * 1e-3 * (1 + np.abs(q).max())  # avoid most ties
     if any(len(np.unique(row)) < len(row) for row in q):
         return
     order = list(range(theta.shape[1]))
@@ -374,13 +374,13 @@ def test_escort_step_follows_the_sign_across_zero():
     crossed = update.step(theta, q, 20.0)
     assert crossed[1] < 0
     pushed = update.step(crossed, q[::-1], 1.0)
-    assert pushed[1] < crossed[1]  # now good, the action grows away from zero
+    assert pushed[1] < crossed[1]  # an action that is now good moves away from zero
     stuck = update.step([1.0, 0.0], q[::-1], 5.0)
     assert stuck[1] == 0.0
 
 
 def test_masked_step_leaves_out_actions_above_average():
-    """The policy is (1/8, 5/8, 1/4): adv = (5/16, 17/80, -11/16), so that D = {1, 3}."""
+    """The advantages are (5/16, 17/80, -11/16), so that the second action does not move."""
     new = UPDATES["sce"].step(np.log([1 / 8, 5 / 8, 1 / 4]), [1.0, 0.9, 0.0], 3.0)
     np.testing.assert_allclose(new - np.log([1 / 8, 5 / 8, 1 / 4]), [2.0, 0.0, -2.0], atol=1e-15)
 
@@ -388,13 +388,13 @@ def test_masked_step_leaves_out_actions_above_average():
 @pytest.mark.parametrize(
     ("theta", "q", "step"),
     [
-        # adv(1) > 0, but -1e-1 e^0 + 0.9 e^0 is multiplied by e^-2000 in it
+        # adv(1) = e^-2000 (-0.1 + 0.9) > 0, although e^-2000 underflows
         ([2000.0, 0.0, 0.0], [0.9, 1.0, 0.0], [0.0, 0.5, -0.5]),
-        # adv(1) = e^-2000 (0.4 - 1 + 0.4) < 0: action 1 is lowered and has all of D
+        # adv(1) = e^-2000 (0.4 - 1 + 0.4) < 0, so that action 1 is lowered and has all of pi(D)
         ([2000.0, 0.0, 0.0], [0.4, 1.0, 0.0], [-1.0, 1.0, 0.0]),
-        # the values agree with v to 16 digits at action 1, whose advantage is positive
+        # the value of action 1 equals v to 16 digits, but its advantage is positive
         ([40.0, 0.0, 1.0], [0.5, 1.0, 0.0], [0.0, np.e / (1 + np.e), -np.e / (1 + np.e)]),
-        ([0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.0, -0.5]),  # a tied action is left out
+        ([0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.5, 0.0, -0.5]),  # a tied action does not move
         ([3.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]),
     ],
 )
@@ -407,8 +407,10 @@ def test_masked_step_has_the_sign_of_the_exact_advantage(theta, q, step):
 @pytest.mark.parametrize(
     ("theta", "q", "step"),
     [
-        ([0.0, -1000.0], [0.0, 1.0], [-1.0, 1.0]),  # CE; the sum of the advantages underflows
-        ([0.0, -2000.0, -1000.0], [0.5, 1.0, 0.0], [0.0, 1.0, -1.0]),  # so does all of D
+        # the step is that of CE, although the sum of the advantages underflows
+        ([0.0, -1000.0], [0.0, 1.0], [-1.0, 1.0]),
+        # the probabilities of D also underflow
+        ([0.0, -2000.0, -1000.0], [0.5, 1.0, 0.0], [0.0, 1.0, -1.0]),
         ([0.0, -1000.0, -2000.0], [0.5, 1.0, 0.0], [-1.0, 1.0, 0.0]),
         ([0.0, -720.0, -715.0], [0.5, 1.0, 0.0], np.array([0, 1, -1]) / (1 + np.exp(-5))),
     ],
@@ -464,7 +466,7 @@ def test_greedy_mask_marks_one_action_of_each_row(ties):
     np.testing.assert_array_equal(greedy_mask(q[0, 0], ties, rng), [0, 1, 0])
 
 
-# Bad input
+# Invalid input
 
 
 STEP = UPDATES["ce"].step
@@ -551,7 +553,7 @@ def test_error_names_the_argument(call, sentence):
 
 
 class Careless(Update):
-    """An update whose step is a given function."""
+    """Update whose step is a given function."""
 
     name = "careless"
     to_policy = to_parameters = staticmethod(np.copy)
@@ -612,7 +614,7 @@ def test_shapes_that_do_not_broadcast_are_rejected(theta, q, weight):
 
 
 def test_escort_step_updates_parameters_with_underflowing_probability():
-    # p = 2: a step multiplies it by 1 + 2 w adv / |theta|^2, which is 3
+    # for p = 2, a step multiplies the parameter by 1 + 2 w adv / |theta|^2 = 3
     new = UPDATES["pg-es"].step([1.0, 1e-170], [0.0, 1.0], 1.0)
     assert new.tolist() == [1.0, pytest.approx(3e-170, rel=1e-12)]
 
@@ -741,7 +743,7 @@ def test_advantage_of_many_actions_is_as_accurate_as_that_of_few(ties, scale):
     for row, each in zip(advantages, q, strict=True):
         for a in [*rng.integers(5000, size=50), pi.argmax(), each.argmax(), each.argmin()]:
             terms = pi * (each[a] - each)
-            # two sums of sums of 5000 non-negative terms: at most 10,000 roundings of 1.1e-16
+            # two nested sums of 5000 non-negative terms have at most 10,000 roundings of 1.1e-16
             assert abs(row[a] - math.fsum(terms)) <= 1.2e-12 * math.fsum(abs(terms))
 
 
@@ -761,5 +763,5 @@ def test_advantage_needs_memory_linear_in_the_number_of_actions(monkeypatch):
         new = UPDATES[name].step(theta, q, 1e-3)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 100e6  # 4000 x 4000 numbers are 128 MB, and two such arrays were made
+        assert peak < 100e6  # an array of 4000 x 4000 floats would take 128 MB
         assert new[0] < theta[0] == theta[-1] < new[-1]

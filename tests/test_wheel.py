@@ -25,7 +25,7 @@ SMALL = {
     "sweep": ["chain", "--out", "runs", "--runs", "2"],
     "collect": ["runs", "--out", "runs.parquet"],
 }
-"""Arguments with which each command is short; a new command needs an entry."""
+"""Arguments for a short run of each command; a new command needs an entry."""
 
 
 def link(distribution: str, site: Path) -> None:
@@ -38,7 +38,7 @@ def link(distribution: str, site: Path) -> None:
 
 
 def closure(requirements: list[str]) -> set[str]:
-    """Return the distributions that requirements name and those that these require."""
+    """Return the distributions named in requirements and all that they require."""
     names: set[str] = set()
     for requirement in map(Requirement, requirements):
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
@@ -67,7 +67,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_has_every_file_of_the_package(python: Path) -> None:
-    """Protocols, tables of runs and scripts are in the wheel, as the modules are."""
+    """The wheel contains all files of the package, including protocols, tables and scripts."""
 
     def files(folder: Path) -> set[Path]:
         paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -1,7 +1,7 @@
-"""Find Chromium, which the tests of the pages and the PDF need, or install it.
+"""Find or install Chromium, which the tests of the pages and the PDF need.
 
-As a program, it installs Chromium with ``apt-get`` if that needs no password. Otherwise it prints
-what to do. It never fails, since only some tests need a browser.
+As a script, this module installs Chromium with ``apt-get`` if no password is needed, and otherwise
+prints instructions. It never fails, because only some tests need a browser.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-# The first has no window system. It is smaller and faster, but not all distributions have it.
+# The first has no user interface. It is smaller and faster, but not all distributions provide it.
 NAMES = (
     "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
     "google-chrome-stable",
@@ -32,7 +32,7 @@ def chromium() -> str | None:
     if named := os.environ.get("CHROMIUM"):
         if path := shutil.which(named):
             return path
-        raise SystemExit(f"The variable CHROMIUM names {named}, which is no program.")
+        raise SystemExit(f"The variable CHROMIUM names {named}, which is not a program.")
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 

@@ -32,7 +32,7 @@ def with_install_cell(text: str, repository: str) -> str:
     Parameters
     ----------
     text : str
-        The notebook as JSON. If it has this cell, the cell is replaced.
+        The notebook as JSON. An existing installation cell is replaced.
     repository : str
         Public URL of the repository.
     """

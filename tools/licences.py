@@ -16,7 +16,7 @@ def first_line(text: str) -> str:
 
 
 def of_distribution(distribution: metadata.Distribution) -> str:
-    """Return a distribution's licence, from its expression, classifiers, field or file."""
+    """Return the licence of a distribution from its metadata or licence file."""
     stated = distribution.metadata
     classifiers = [
         line.rsplit("::", 1)[1].strip()

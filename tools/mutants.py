@@ -1,18 +1,18 @@
-"""Measure how many small mistakes in the library the tests notice: ``make mutants``.
+"""Measure how many mutants of the library the tests kill: ``make mutants``.
 
-A mutant is the library with one small change in one place. The program draws a sample of all
-mutants by seed. For each mutant it runs the tests and the checks of claims that are nearest to the
-changed definition (see `nearest`). The first failure kills the mutant. A mutant survives if no test
-that starts within `BUDGET` seconds fails.
+A mutant is the library with one small change in one place. The script draws a random sample of all
+mutants. For each mutant, it runs the tests and claim checks that are nearest to the changed
+definition (see `nearest`). The first failure kills the mutant. A mutant survives if no test that
+starts within `BUDGET` seconds fails.
 
-Each worker has its own copy of the repository in ``_build/mutants``, with the code that numba has
-compiled so far; after ``make test`` little is left to compile. Outcomes are appended to a file
-there, one line per mutant, from which an interrupted run resumes. At the end, the table of the
+Each worker has its own copy of the repository in ``_build/mutants``, including the code that numba
+has already compiled; after ``make test``, little is left to compile. Outcomes are appended to a
+file there, one line per mutant, from which an interrupted run resumes. At the end, the table of the
 page *How far to trust this* is written to ``tools/mutants.jsonl``. Explain the survivors there: set
 ``equivalent`` to true if no test could notice the change, and give the reason in ``why``.
 
-Of the existing tools, mutmut skips constants of modules and decorated functions, and so all checks.
-Cosmic Ray runs one command, here the whole suite, for every mutant.
+Existing tools are not suitable: mutmut skips module constants and decorated functions, which
+include all checks; Cosmic Ray runs one command, here the whole suite, for every mutant.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "_build" / "mutants"
 TABLE = ROOT / "tools" / "mutants.jsonl"
 
-BUDGET = 45  # seconds of processor time in which tests are started for one mutant
-LIMIT = 3 * BUDGET  # seconds after which the process is ended: the mutant loops or is slow
-FAR = 10  # names between a test and a definition in the same module as the mutated one
-NEAREST = 100  # the largest number of tests and claims for one mutant
+BUDGET = 45  # CPU seconds after which no further tests are started for a mutant
+LIMIT = 3 * BUDGET  # CPU seconds after which a process is killed: the mutant loops or is slow
+FAR = 10  # distance of tests that use only other definitions of the mutated module
+NEAREST = 100  # maximum number of tests and claims per mutant
 # Figures are checked by eye and by the tests of the built pages.
 NOT_MUTATED = re.compile(r"/figures(_\w+)?\.py$|^pu_lib/(drawing|explorers)/")
-# These test pages, processors, installed packages or copies of the repository.
+# These files test pages, processors, installed packages or copies of the repository.
 NOT_RUN = re.compile(
     r"/(drawing|explorers|fuzz|lint)/|test_(pages|wheel|architecture|benchmarks|compiling|contributing_recipes)"
 )
@@ -92,9 +92,9 @@ class Mutant:
     owner : str
         The top-level name that is changed: a function, a class or a constant.
     name : str
-        ``module:function: before -> after``, and a number if a function has the change twice.
+        ``module:function: before -> after``, with a number if the change occurs more than once.
     start, end : int
-        The bytes of the module that are replaced.
+        The byte offsets between which the module is replaced.
     text : str
         The replacement.
     """
@@ -147,7 +147,7 @@ def places(node: ast.AST, function: str) -> Iterator[tuple[ast.expr | ast.stmt, 
 
 
 def is_skipped(node: ast.AST) -> bool:
-    """Return whether a node is text, an import, an error, a seed or code for type checkers."""
+    """Return whether a node is not mutated: text, imports, errors, seeds and type-checking code."""
     match node:
         case ast.Raise() | ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.pattern():
             return True
@@ -159,7 +159,7 @@ def is_skipped(node: ast.AST) -> bool:
 
 
 def changes(node: ast.expr | ast.stmt) -> Iterator[str]:
-    """Yield the source of each replacement of a node."""
+    """Yield the source of each replacement for a node."""
     match node:
         case ast.Compare(left, operators, right):
             for i, operator in enumerate(operators):
@@ -206,7 +206,7 @@ def modules() -> list[str]:
 
 
 def draw(possible: Iterable[Mutant], seed: int, size: int) -> list[Mutant]:
-    """Return a simple random sample of mutants, which depends on the seed and their names alone."""
+    """Return a simple random sample of mutants that depends only on the seed and their names."""
 
     def rank(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.name}".encode()).hexdigest()
@@ -214,14 +214,14 @@ def draw(possible: Iterable[Mutant], seed: int, size: int) -> list[Mutant]:
     return sorted(possible, key=rank)[:size]
 
 
-# The tests that are nearest to a definition
+# Tests nearest to a definition
 
 Place = tuple[str, str]  # a file and a top-level name in it
 
 
 @cache
 def definitions(path: str) -> dict[str, set[str]]:
-    """Return the top-level names of a file and, for each of them, the names that it uses."""
+    """Return the names that each top-level definition in a file uses."""
     used: dict[str, set[str]] = defaultdict(set)
     for statement in ast.parse((ROOT / path).read_bytes()).body:
         nodes = list(ast.walk(statement))
@@ -247,7 +247,7 @@ def defined(statement: ast.stmt) -> list[str]:
 
 @cache
 def imported(path: str) -> list[str]:
-    """Return the modules of the library that a file imports, also by their name in a string."""
+    """Return the library modules that a file imports, including those named in strings."""
     names: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / path).read_bytes())):
         match node:
@@ -287,7 +287,7 @@ def files_of(name: str) -> list[str]:
 
 @cache
 def users() -> dict[Place, set[Place]]:
-    """Return where each definition is used, by names in the same file and in imported modules."""
+    """Return the users of each definition, matched by name within a file and its imports."""
     rows: dict[Place, set[Place]] = defaultdict(set)
     for path in [*modules(), *test_files()]:
         for name, used in definitions(path).items():
@@ -299,14 +299,14 @@ def users() -> dict[Place, set[Place]]:
 
 @cache
 def test_files() -> frozenset[str]:
-    """Return the files of tests that are run."""
+    """Return the test files that are run."""
     paths = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
     return frozenset(path for path in paths if not NOT_RUN.search(path))
 
 
 @cache
 def claims() -> dict[Place, list[str]]:
-    """Return, for each check of claims, the tests of its record."""
+    """Return the tests of the claims that each check judges."""
     from pu_lib.claims import check_of, ledger
 
     rows: dict[Place, list[str]] = defaultdict(list)
@@ -319,12 +319,11 @@ def claims() -> dict[Place, list[str]]:
 
 @cache
 def nearest(place: Place) -> list[str]:
-    """Return the tests that are nearest to a definition, the nearest first.
+    """Return the tests nearest to a definition in order of distance.
 
-    The distance is the number of names that lead from the test to the definition. Of equal
-    distance, tests in a file that is named after the module or its chapter come first. Tests of
-    other definitions in the module are added at distance `FAR`, because uses through a registry are
-    not found.
+    The distance is the number of uses that lead from the test to the definition. At equal distance,
+    tests in a file named after the module or its chapter come first. Tests of other definitions in
+    the module are added at distance `FAR`, because uses through a registry are not found.
     """
     path = Path(place[0])
     stem = path.parent.name if "chapters" in path.parts else path.stem
@@ -348,11 +347,11 @@ def nearest(place: Place) -> list[str]:
     return [test for *_, test in sorted(rows, key=lambda row: row[:2])[:NEAREST]]
 
 
-# Hooks of pytest: this module is a plugin of the processes that run the tests
+# Pytest hooks: the processes that run the tests load this module as a plugin
 
 
 def pytest_configure() -> None:
-    """Limit the time and the memory of the process."""
+    """Limit the CPU time and memory of the process."""
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
     resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
 
@@ -369,17 +368,17 @@ def pytest_collection_modifyitems(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol() -> bool | None:
-    """Start no test when the budget is spent."""
+    """Start no further test if the budget is spent."""
     return True if sum(os.times()[:4]) > BUDGET else None
 
 
-# Running
+# Running the tests
 
 RUNNING: set[subprocess.Popen[str]] = set()
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """End a process and the processes that it has started."""
+    """Kill a process and its child processes."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -387,9 +386,9 @@ def end(process: subprocess.Popen[str]) -> None:
 def run(
     folder: Path, arguments: list[str], timeout: float | None = 5 * LIMIT, /, **variables: str
 ) -> tuple[int | None, list[str]]:
-    """Run pytest in a copy; return its exit code, None for a timeout, and the tests that failed.
+    """Run pytest in a copy and return its exit code (None for a timeout) and the failed tests.
 
-    `timeout` is in seconds of real time, so that it also ends a process that waits.
+    `timeout` is wall-clock time in seconds, so that it also ends a process that waits.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no"]
     paths = os.pathsep.join([str(folder), str(folder / "tools")])
@@ -411,13 +410,13 @@ def run(
 
 
 def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
-    """Try one mutant in a copy; return the line of the file of outcomes."""
+    """Test one mutant in a copy and return its row for the outcome file."""
     arguments = nearest((mutant.module, mutant.owner))
     path = folder / mutant.module
     source, stat = path.read_bytes(), path.stat()
     variables = {"PYTHONDONTWRITEBYTECODE": "1"}
     if re.match(r"pu_lib/(compiling|engine/|kernels|sparse)", mutant.module):
-        variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # leave the shared cache alone
+        variables["NUMBA_CACHE_DIR"] = str(folder / "compiled")  # do not change the shared cache
     options = ["-x", "-p", "mutants", *(f"--deselect={name}" for name in broken)]
     try:
         path.write_bytes(mutant.apply(source))
@@ -430,7 +429,7 @@ def attempt(mutant: Mutant, folder: Path, broken: set[str]) -> dict[str, Any]:
 
 
 class Outcomes:
-    """The file of outcomes: one line for each mutant, and for each test that fails without one."""
+    """The outcome file: one line per tested mutant and per test that fails without a mutant."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -460,7 +459,7 @@ class Outcomes:
 
 
 def try_all(todo: list[Mutant], outcomes: Outcomes, folders: list[Path]) -> None:
-    """Try mutants, one at a time in each copy, and append their outcomes."""
+    """Test mutants, one at a time in each copy, and append their outcomes."""
     free: SimpleQueue[Path] = SimpleQueue()
     for folder in folders:
         free.put(folder)
@@ -491,7 +490,7 @@ def try_all(todo: list[Mutant], outcomes: Outcomes, folders: list[Path]) -> None
 
 
 def confirm(outcomes: Outcomes, folders: list[Path]) -> None:
-    """Run the tests that killed mutants on the unchanged library, and record those that fail."""
+    """Run the tests that killed mutants on the unchanged library and record those that fail."""
     killers = sorted({row["by"] for row in outcomes.rows() if row.get("by")})
     folders = folders[: len(killers)]
     shares = [killers[i :: len(folders)] for i in range(len(folders))]
@@ -515,7 +514,7 @@ def copy(folder: Path) -> Path:
 
 
 def part_of(module: str) -> str:
-    """Return the part of the library in which the page counts a module."""
+    """Return the part of the library under which the page counts a module."""
     parts = Path(module.split(":")[0]).parts
     return f"pu_lib/{parts[1]}" if len(parts) > 2 else "pu_lib/*.py"
 
@@ -523,7 +522,7 @@ def part_of(module: str) -> str:
 def table(
     possible: list[Mutant], sample: list[Mutant], outcomes: Outcomes, head: dict[str, Any]
 ) -> str:
-    """Return the text of the table; explanations in the present table are kept."""
+    """Return the text of the table, keeping the explanations of the current table."""
     first, last = outcomes.first(), outcomes.last()
     parts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in possible:
@@ -544,13 +543,13 @@ def table(
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects in a file of JSON lines; none if there is no such file."""
+    """Return the objects in a JSON Lines file, or an empty list if the file does not exist."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def main() -> int:
-    """Try the sample and write the table."""
+    """Test the sampled mutants and write the table."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
     parser.add_argument("--sample", type=int, default=200, help="number of mutants (default: 200)")
@@ -560,7 +559,7 @@ def main() -> int:
     sources = {name: (ROOT / name).read_bytes() for name in modules()}
     possible = [mutant for name, source in sources.items() for mutant in mutants(name, source)]
     sample = draw(possible, arguments.seed, arguments.sample)
-    # Outcomes are those of one state of the library. Tests may change: see --again.
+    # Outcomes are stored for one version of the library. If only tests change, use --again.
     digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:12]
     WORK.mkdir(parents=True, exist_ok=True)
     outcomes = Outcomes(WORK / f"{digest}.jsonl")

@@ -1,7 +1,7 @@
-"""The policy of each parametrization at one state, in the language that tools/translate.py reads.
+"""The policy of each parametrization at one state, in the subset of Python that translate.py reads.
 
-The explorers compute policies with these functions and get the same bits as the compiled loop
-(`pu_lib.engine`). The exponential of the loop reads the bits of a float; JavaScript cannot do this.
+The explorers compute policies with these functions and obtain the same bits as the compiled loop
+(`pu_lib.engine`). The loop's exponential reads the bits of a float, which JavaScript cannot do.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it to a float rounds the float to an integer
-LOWEST = -708.0  # smaller arguments of the exponential are replaced by this one
+LOWEST = -708.0  # smaller arguments of the exponential are replaced by this value
 PER_STEP = 92.33248261689366  # 64 / ln 2
-STEP_HIGH = 0.010830424695996044  # ln 2 / 64 is the sum of two floats
+STEP_HIGH = 0.010830424695996044  # the sum of these two floats represents ln 2 / 64
 STEP_LOW = 2.5310172166650877e-13
 SMALLEST = 2.2250738585072014e-308  # 2^-1022
 LARGE = 1.3407807929942597e154  # 2^512
@@ -36,7 +36,7 @@ def power_of_two(n: float) -> float:
 
 
 def exponential(x: float) -> float:
-    """Return the exponential of x <= 0 with the bits of `pu_lib.engine.arithmetic.exponential`."""
+    """Return e^x for x <= 0, bit for bit as `pu_lib.engine.arithmetic.exponential` does."""
     x = max(x, LOWEST)
     n = (x * PER_STEP + ROUND) - ROUND
     r = (x - n * STEP_HIGH) - n * STEP_LOW
@@ -64,7 +64,7 @@ def escort(theta: Any, pi: Any, n_actions: int) -> None:
     top = 1.0
     for a in range(n_actions):
         top = max(top, abs(theta[a]))
-    # The square of a large parameter would overflow. Division by a power of two changes no digit.
+    # The square of a large parameter would overflow. Division by a power of two is exact.
     unit = 1.0
     while unit < top:
         unit *= 2

@@ -1,11 +1,11 @@
 """Check the proofs in ``proofs/`` with Rocq and record the theorems.
 
-The record ``pu_lib/claims/proofs.json`` is shown in the book. As a program, this module installs
-Rocq with ``apt-get`` if that needs no password, compiles the files that have changed, and prints
-the axioms that each theorem in ``proofs/theorems.toml`` depends on. It fails if a file does not
-compile, leaves a goal unproved or declares an axiom, or if a theorem depends on other axioms than
-those of the classical real numbers. If the variable CI is set, it also fails if the record differs
-from the committed one. It requires only Python.
+The book shows the record ``pu_lib/claims/proofs.json``. As a script, this module installs Rocq with
+``apt-get`` if no password is needed, compiles the files that have changed, and prints the axioms
+that each theorem in ``proofs/theorems.toml`` depends on. It fails if a file does not compile,
+leaves a goal unproved or declares an axiom, or if a theorem depends on axioms other than those of
+the classical real numbers. If the variable CI is set, it also fails if the record differs from the
+committed one. It requires only Python.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def digest(folder: Path = PROOFS) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a source without strings and comments. Comments may be nested."""
+    """Return a source without strings and comments; comments may be nested."""
     characters, depth = [], 0
     for token in re.findall(r'\(\*|\*\)|"[^"]*"|.', text, re.DOTALL):
         if token == "(*":
@@ -139,7 +139,8 @@ def compile_all(build: Path) -> None:
     Parameters
     ----------
     build : Path
-        Folder where the sources are copied to and compiled. Earlier results in it are reused.
+        Folder to which the sources are copied and in which they are compiled. Existing results are
+        reused.
 
     Raises
     ------
@@ -203,7 +204,7 @@ def differences(old: Record, new: Record) -> list[str]:
     """Return descriptions of the differences between the committed and the new record.
 
     Statements are compared only if the same version of Rocq printed them, since versions print
-    differently. Otherwise the digest of the sources shows whether they are the same.
+    differently. Otherwise, the digest of the sources shows whether they are the same.
     """
     changed = [] if old.get("sources") == new["sources"] else ["the hash of the sources"]
     known = {(entry["file"], entry["theorem"]): entry for entry in old.get("theorems", [])}

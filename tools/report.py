@@ -1,9 +1,9 @@
 """Write the page *How far to trust this*: ``make report``.
 
 The numbers come from ``tools/report.json``, from ``tools/mutants.jsonl``, which ``make mutants``
-writes, and from the records of claims and proofs. ``make report MEASURE="times fuzz"`` renews the
-numbers in ``tools/report.json`` first: the times of the two commands, and the counts of the inputs
-that ``make fuzz`` has generated.
+writes, and from the records of claims and proofs. ``make report MEASURE="times fuzz"`` first
+updates ``tools/report.json``: the times of the two commands and the number of inputs that ``make
+fuzz`` has generated.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measure_fuzz() -> dict[str, dict[str, int]]:
 
 
 def measure_times() -> dict[str, Any]:
-    """Run ``make test`` and ``make book``, and return their times and the number of tests."""
+    """Run ``make test`` and ``make book`` and return their times and the number of tests."""
     minutes, tests = {}, 0
     for command in ("test", "book"):
         start = time.monotonic()
@@ -88,7 +88,7 @@ def rows(figures: dict[str, Any]) -> list[str]:
 
 
 def mutant_rows(table: list[dict[str, Any]]) -> list[str]:
-    """Return the rows of the table of mutants: one for each part of the library, and the sum."""
+    """Return the rows of the table of mutants: one for each part of the library, and the total."""
     same = Counter(part_of(row["survivor"]) for row in table if row.get("equivalent"))
     lines, total = [], Counter[str]()
     for row in table:
@@ -108,19 +108,19 @@ def mutant_row(name: str, n: Counter[str]) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Return a share in per cent, or a dash if the whole is zero."""
+    """Return a share as a percentage, or a dash if the whole is zero."""
     return f"{100 * part / whole:.1f}\N{NO-BREAK SPACE}%" if whole else "–"
 
 
 def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share that was estimated from a random sample."""
+    """Return the 95 % Wilson interval for a proportion estimated from a random sample."""
     z, p = 1.96, part / whole
     centre, width = p + z * z / (2 * whole), z * sqrt(p * (1 - p) / whole + (z / (2 * whole)) ** 2)
     return (centre - width) / (1 + z * z / whole), (centre + width) / (1 + z * z / whole)
 
 
 def sampled(table: list[dict[str, Any]]) -> str:
-    """Return the sentences on the sample of mutants and on the interval of the share."""
+    """Return the sentences about the sample of mutants and the interval of the share."""
     head = table[0]
     text = f"Measured at {head['measured']}: {head['sample']}."
     if "seed" in head:  # a simple random sample
@@ -137,7 +137,7 @@ def sampled(table: list[dict[str, Any]]) -> str:
 
 
 def survivors(table: list[dict[str, Any]], equivalent: bool) -> list[str]:
-    """Return the survivors that change results, or those that do not, with their explanations."""
+    """Return the surviving mutants that are or are not equivalent, with their explanations."""
     return [
         f"- `` {row['survivor']} ``: {row['why'] or 'not explained yet.'}"
         for row in table
@@ -160,7 +160,7 @@ def page(figures: dict[str, Any], table: list[dict[str, Any]]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Renew the named measurements and write the page."""
+    """Repeat the named measurements and write the page."""
     if unknown := [name for name in names if name not in MEASURES]:
         print(f"MEASURE: unknown {unknown[0]!r}. Use {' or '.join(MEASURES)}.", file=sys.stderr)
         return 2

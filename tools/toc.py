@@ -2,7 +2,7 @@
 
 A chapter is a notebook ``book/<name>.ipynb`` with a file ``pu_lib/chapters/<name>/claims.toml``
 that has a ``title`` and an ``order``. Chapters that ``_toc.yml`` lists in another part stay there.
-``make book`` runs this program first. It exits with an error if a page is not listed or a listed
+``make book`` runs this script first. It exits with an error if a page is not listed or a listed
 page does not exist. ``start.ipynb``, which JupyterLab opens first, lists all notebooks.
 """
 
@@ -31,7 +31,7 @@ def table(root: Path = ROOT) -> str:
     Parameters
     ----------
     root : Path
-        The folder that holds ``_toc.yml`` and ``book``.
+        The folder that contains ``_toc.yml`` and ``book``.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def start(root: Path = ROOT) -> str:
     Parameters
     ----------
     root : Path
-        The folder that holds ``_toc.yml`` and ``book``.
+        The folder that contains ``_toc.yml`` and ``book``.
     """
     contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     lines: list[str] = []
@@ -127,7 +127,7 @@ def _cell(kind: str, source: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Rewrite the files that differ from the ledger."""
+    """Rewrite the files that are out of date with the ledger."""
     try:
         text = table()
     except ValueError as error:

@@ -1,9 +1,10 @@
-"""Write the steps of the explorers, pu_lib/explorers/steps.js, from the kernels of the updates.
+"""Generate pu_lib/explorers/steps.js, the steps of the explorers, from the kernels of the updates.
 
-The language of kernels has numbers, truth values and rows indexed by action; + - * /, comparisons,
-`and`, `or` and `not`; max, min, abs and sqrt; if, while and loops over a range; and calls of other
-functions in this language. IEEE 754 specifies these operations to the last bit and nothing is
-reordered, so that pages compute the same bits as Python. Anything else is an error that names it.
+The translated subset of Python has numbers, booleans and arrays indexed by action; + - * /,
+comparisons, `and`, `or` and `not`; max, min, abs and sqrt; if, while and loops over a range; and
+calls to other functions in this subset. IEEE 754 specifies these operations bit for bit and nothing
+is reordered, so pages compute the same bits as Python. Any other construct raises an error that
+names it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pu_lib.updates import UPDATES
 STEPS = Path(__file__).parents[1] / "pu_lib" / "explorers" / "steps.js"
 POLICIES = {name: getattr(policies, name) for name in get_args(Parametrization)}
 
-# A truth value can equal a number in Python; in JavaScript it can with ==, but not with ===.
+# In Python, a boolean can equal a number; in JavaScript, it can with == but not with ===.
 _OPERATORS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Gt: ">", ast.GtE: ">=",
     ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=", ast.And: "&&", ast.Or: "||",
@@ -37,7 +38,7 @@ _OPERATORS: dict[type, str] = {
 _FUNCTIONS: dict[Any, tuple[str, int]] = {  # with the number of arguments
     max: ("max", 2), min: ("min", 2), abs: ("Math.abs", 1), math.sqrt: ("Math.sqrt", 1),
 }  # fmt: skip
-# Reserved words of JavaScript that are names in Python, and names that written functions use.
+# Words that only JavaScript reserves, and names that the generated functions use.
 _RESERVED = set(re.findall(r"\w+", """
     arguments case catch const debugger default delete do enum eval export extends false function
     implements instanceof interface let new null package private protected public static super
@@ -46,13 +47,13 @@ _RESERVED = set(re.findall(r"\w+", """
 
 
 def _assigned(node: ast.AST) -> list[ast.Name]:
-    """Return the names that a piece of code assigns to, at each place."""
+    """Return all nodes that are names to which the code assigns."""
     names = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
     return [name for name in names if isinstance(name.ctx, ast.Store)]
 
 
 class _Translation:
-    """One function in JavaScript (`text`) and the functions that it calls (`called`)."""
+    """The JavaScript of one function (`text`) and the functions that it calls (`called`)."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function, self.called = function, dict[str, FunctionType]()
@@ -95,7 +96,7 @@ class _Translation:
             case ast.Assign([ast.Name() | ast.Subscript() as place], value):
                 yield f"{bare(place)} = {bare(value)};"
             case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
-                # One after the other: no value may read a name that is already assigned.
+                # JavaScript assigns one after the other, so no value may read an assigned name.
                 names = {target.id for target in targets if isinstance(target, ast.Name)}
                 read = {name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)}
                 if len(names) < len(targets) or names & read:
@@ -112,7 +113,7 @@ class _Translation:
                 loop = f"for (let {name} = {first}; {name} < {bare(end)}; {name} += 1)"
                 self.names.add(name)
                 yield from self.block(loop, body)
-                self.names.remove(name)  # Python's variable has another value after the loop
+                self.names.remove(name)  # after the loop, Python's variable has a different value
             case ast.While(test, body, []):
                 yield from self.block(f"while ({bare(test)})", body)
             case ast.If(test, body, other):
@@ -127,7 +128,7 @@ class _Translation:
                 raise self.error(node)
 
     def require_fixed(self, loop: ast.For, end: ast.expr) -> None:
-        """Raise if the loop changes its end or its variable: Python evaluates a range once."""
+        """Raise an error if the loop changes its end or variable; Python evaluates a range once."""
         assert isinstance(loop.target, ast.Name)
         changed = {name.id for inner in loop.body for name in _assigned(inner)}
         for part in ast.walk(end):
@@ -137,12 +138,12 @@ class _Translation:
             raise self.error(f"the loop variable {loop.target.id}, which has another use")
 
     def bare(self, node: ast.expr) -> str:
-        """Return an expression without parentheses around it."""
+        """Return an expression without enclosing parentheses."""
         text = self.expression(node)
         return text[1:-1] if text.startswith("(") else text
 
     def expression(self, node: ast.expr) -> str:
-        """Return an expression, with parentheses around it if it has an operator."""
+        """Return an expression, in parentheses if it has an operator."""
         say = self.expression
         match node:
             case ast.Constant(value):
@@ -152,7 +153,7 @@ class _Translation:
                     return name
                 return self.number(self.function.__globals__.get(name), node)
             case ast.Subscript(ast.Name() as row, place) if not isinstance(place, ast.UnaryOp):
-                return f"{say(row)}[{self.bare(place)}]"  # Python counts -1 from the end
+                return f"{say(row)}[{self.bare(place)}]"  # in Python, -1 counts from the end
             case ast.UnaryOp(op, value) if type(op) in _OPERATORS:
                 return f"({_OPERATORS[type(op)]}{say(value)})"
             case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]) if (
@@ -168,13 +169,13 @@ class _Translation:
         raise self.error(node)
 
     def number(self, value: Any, node: ast.expr) -> str:
-        """Return a number that is the same in both languages."""
+        """Return a number literal that has the same value in both languages."""
         if type(value) not in (int, float) or not math.isfinite(value) or float(value) != value:
             raise self.error(node)
         return repr(value) if value >= 0 else f"({value!r})"
 
     def called_object(self, node: ast.expr) -> Any:
-        """Return the object that a name, or a name in a module, stands for in Python, or None."""
+        """Return the Python object to which a name or a module attribute refers, or None."""
         known = self.function.__globals__
         match node:
             case ast.Name(name) if name not in self.names:
@@ -184,7 +185,7 @@ class _Translation:
         return None
 
     def callee(self, call: ast.Call, node: ast.expr) -> str:
-        """Return the name of a called function in JavaScript; add the function to `called`."""
+        """Return the JavaScript name of a called function; add a Python function to `called`."""
         function = self.called_object(node)
         if isinstance(function, FunctionType):
             self.called[function.__name__] = function
@@ -196,12 +197,12 @@ class _Translation:
 
 
 def javascript(*functions: Callable[..., Any]) -> str:
-    """Return the functions, and those that they call, in JavaScript.
+    """Return the functions and all functions that they call in JavaScript.
 
     Raises
     ------
     ValueError
-        If a function is not in the language of kernels, or two functions have the same name.
+        If a function is not in the translated subset, or two functions have the same name.
     """
     waiting, done = list(functions), dict[str, tuple[Any, str]]()
     while waiting:
@@ -240,7 +241,7 @@ return {{
 
 
 def steps() -> str:
-    """Return the text of steps.js, which has every update with a kernel."""
+    """Return the text of steps.js, which contains every update with a kernel."""
     kernels = {name: update.kernel for name, update in UPDATES.items() if update.kernel is not None}
     return _SCRIPT.format(
         functions=javascript(greedy, *POLICIES.values(), *kernels.values()),

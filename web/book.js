@@ -1,12 +1,12 @@
-// Additions to the theme's scripts, mainly scrolling of wide content by keyboard.
+// Additions to the theme's scripts, mainly for scrolling wide content with the keyboard.
 (() => {
   // The toggles in the table of contents show only an arrow, so they need a label.
   document.querySelectorAll("summary:has(> .toctree-toggle)").forEach((toggle) => {
     toggle.setAttribute("aria-label", "Pages below this one");
   });
 
-  // Put an inline formula wider than its paragraph on a line that scrolls, like display math.
-  // Measure all formulas before changing any, to avoid a new layout for each.
+  // Put an inline formula that is wider than its paragraph on its own scrollable line, like display
+  // math. Measure all formulas before changing any, to avoid one layout per formula.
   const unfold = () => {
     const formulas = [...document.querySelectorAll("mjx-container:not([display])")];
     const long = formulas.map((formula) => {
@@ -14,7 +14,7 @@
       const text = formula.closest("p, li, dd, td, th");
       return Boolean(text?.matches("p, li, dd")) && width > text.clientWidth;
     });
-    // toggle needs the second argument, or repeated calls would alternate
+    // without the second argument of toggle, repeated calls would alternate
     formulas.forEach((formula, index) => formula.classList.toggle("pu-long", long[index]));
   };
 
@@ -32,12 +32,12 @@
     });
   };
 
-  // Mark printed tables: several lines with gaps inside.
+  // Mark printed tables, which are texts of several lines with gaps between columns.
   document.querySelectorAll(".cell_output pre").forEach((text) => {
     text.classList.toggle("pu-columns", text.textContent.match(/\S {2,}\S.*\n/g)?.length > 2);
   });
 
-  // The items of the bibliography have a deprecated role.
+  // Replace the deprecated role of bibliography entries.
   document.querySelectorAll("[role=doc-biblioentry]").forEach((entry) => (entry.role = "listitem"));
 
   const arrange = () => {
@@ -51,7 +51,8 @@
       pending = setTimeout(action, 60);
     };
   };
-  // Return the element of the address's fragment, or null. An invalid percent encoding throws.
+  // Return the element named by the fragment of the URL, or null. Decoding an invalid percent
+  // encoding throws.
   const named = () => {
     const name = location.hash.slice(1);
     try {
@@ -60,9 +61,9 @@
       return document.getElementById(name);
     }
   };
-  // The style sheet defers the layout of sections off screen. Lay out the whole page when the
-  // browser is idle, then scroll to the address's target, which no longer moves. Measuring earlier
-  // would force a layout for each section.
+  // The style sheet defers the layout of off-screen sections. Lay out the whole page when the browser
+  // is idle, then scroll to the target of the URL, which no longer moves. Measuring earlier would
+  // force one layout per section.
   const settle = () => {
     document.documentElement.classList.add("pu-settled");
     arrange();
@@ -79,5 +80,5 @@
   });
   window.addEventListener("beforeprint", () => document.documentElement.classList.add("pu-settled"));
   window.addEventListener("resize", later(arrange));
-  window.addEventListener("click", later(arrange)); // a click may open a fold
+  window.addEventListener("click", later(arrange)); // a click may expand collapsed content
 })();

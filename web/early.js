@@ -1,10 +1,10 @@
-// Runs before all other scripts.
+// This script runs before all others.
 
-// Stop Font Awesome from searching every change of a live figure for icons. There are none.
+// Stop Font Awesome from searching for icons after every change of a live figure; there are none.
 window.FontAwesomeConfig = { observeMutations: false };
 
-// If the browser blocks localStorage, access throws and stops the theme's script. Replace it with a
-// store in memory.
+// If the browser blocks localStorage, accessing it throws an error that stops the theme's script.
+// Replace it with an in-memory store.
 try {
   localStorage.setItem("pu", "1");
   localStorage.removeItem("pu");
@@ -15,7 +15,7 @@ try {
   Object.defineProperty(window, "localStorage", { value: { setItem, getItem } });
 }
 
-// Load the fonts of formulas early, so that formulas do not move when the fonts arrive.
+// Load the formula fonts early, so that formulas do not move when the fonts arrive.
 ["MJXTEX", "MJXTEX-I"].forEach((family) => document.fonts.load(`1em ${family}`));
 
 // A page opened from disk cannot fetch other pages, so the search shows no excerpts.

@@ -1,6 +1,6 @@
-// Runs between require.js and the widgets' front end. Sets the paths of anywidget and the icon
-// font, so that neither is loaded from another host. (The front end loads its font from the folder
-// of its own modules.)
+// This script runs between require.js and the widgets' front end. It sets the paths of anywidget and
+// the icon font, so that neither is loaded from another host. (The front end loads its font from the
+// folder of its modules.)
 (() => {
   const vendor = new URL("vendor/", document.currentScript.src).href;
   const own = ["base", "base7", "controls", "controls7", "html-manager", "html-manager/dist/libembed-amd"];

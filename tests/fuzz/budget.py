@@ -1,4 +1,4 @@
-"""The number of examples of the fuzz suite, and a count of the inputs."""
+"""Settings of the fuzz tests, and a counter of their inputs."""
 
 import atexit
 import json
@@ -9,11 +9,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 BUDGET = int(os.environ.get("PU_LIB_FUZZ", "1"))
-"""Factor of the number of examples: 1 in the tests (fixed inputs), more in ``make fuzz``."""
+"""Factor for the number of examples: 1 in the tests (fixed inputs), larger in ``make fuzz``."""
 
 
 def budgeted(examples: int, quiet: list[HealthCheck]) -> settings:
-    """Return the settings of one test, with some health checks disabled."""
+    """Return the settings of one test with some health checks disabled."""
     return settings(
         max_examples=examples * BUDGET,
         derandomize=BUDGET == 1,
@@ -24,7 +24,7 @@ def budgeted(examples: int, quiet: list[HealthCheck]) -> settings:
 
 
 def input_counter(kind: str) -> Counter[str]:
-    """Return a counter of inputs; with a larger budget write it to a file at exit."""
+    """Return a counter of inputs, which is written to a file at exit if the budget is above 1."""
     counter: Counter[str] = Counter()
 
     @atexit.register

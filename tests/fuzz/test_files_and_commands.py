@@ -1,7 +1,7 @@
 """Damaged files, full disks and arbitrary command lines give the right answer or one error line.
 
-A process read from a damaged file is the process that was written, or none. A database of runs
-is read as it was written, or refused. The command line ends with 0, or with 2 and one line.
+A damaged MDP file or database of runs is either read as it was written or rejected. A command exits
+with code 0, or with code 2 and an error message of one line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ budgeted = partial(budget.budgeted, quiet=QUIET)
 
 @st.composite
 def damage(draw: st.DrawFn) -> Any:
-    """Return a function that cuts, flips, repeats, overwrites or replaces bytes."""
+    """Draw a function that truncates, flips, repeats, overwrites or replaces bytes."""
     where, much = draw(st.floats(0, 1)), draw(st.integers(1, 40))
     bit, kind = draw(st.integers(0, 7)), draw(st.sampled_from(["cut", "flip", "twice", "zeros"]))
     if draw(st.integers(0, 9)) == 0:
@@ -59,12 +59,12 @@ def damage(draw: st.DrawFn) -> Any:
     return change
 
 
-# A process in a file
+# MDP files
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A process in a file whose name has a space and letters of several alphabets."""
+    """Return an MDP file whose path contains a space and letters of several alphabets."""
     path = tmp_path_factory.mktemp("mit Leerzeichen") / "проц é 漢.npz"
     domains.random_mdp(3, 4, 2).save(path)
     return path
@@ -86,14 +86,14 @@ def test_damaged_process_file_is_read_unchanged_or_rejected(change: Any, saved: 
 
 
 class Loaded:
-    """An object that would run code if it were unpickled."""
+    """Object that would run code if it were unpickled."""
 
     def __reduce__(self) -> Any:
         return (os.system, ("exit 1",))
 
 
 def array_header(shape: tuple[int, ...]) -> bytes:
-    """Return an array header of a given shape, followed by too little data."""
+    """Return an array header for a given shape, followed by too little data."""
     out = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         out, {"descr": "<f8", "fortran_order": False, "shape": shape}
@@ -128,12 +128,12 @@ def test_invalid_process_archive_is_rejected(kind: str, tmp_path: Path) -> None:
         domains.as_process(path)
 
 
-# Runs in files
+# Databases of runs
 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs, in a folder whose name has a space and letters of several alphabets."""
+    """Return a database in a folder whose name contains spaces and non-ASCII letters."""
     folder = tmp_path_factory.mktemp("Läufe 漢 und mehr")
     sweep("chain n_states=3", folder, **GRID)
     return folder / "runs.sqlite"
@@ -157,7 +157,7 @@ def test_damaged_database_is_read_unchanged_or_rejected(
     content, whole = database.read_bytes(), read(database.parent)
     victim = tmp_path_factory.mktemp("damaged") / "runs.sqlite"
     victim.write_bytes(change(content))
-    new = victim.stat().st_size <= 1  # SQLite takes such a file for a database without tables
+    new = victim.stat().st_size <= 1  # SQLite treats such a file as a database without tables
     counter["databases"] += 1
     outcome = read(victim.parent)
     if isinstance(outcome, str):
@@ -228,7 +228,7 @@ TYPED: dict[str, dict[str, Any]] = {
 
 
 LONG = {("sweep", "--step-size"), ("sweep", "--update")}
-"""Options without which a command is slow."""
+"""Options that are always given, because the command is slow without them."""
 
 
 @st.composite
@@ -237,7 +237,7 @@ def line(draw: st.DrawFn) -> list[str]:
     command = draw(st.sampled_from(list(TYPED)))
     typed = [command]
     for option, values in TYPED[command].items():
-        # without them the command would run every check, or a whole grid
+        # without these options, the command would run every check or a whole grid
         needed = typed == ["claims"] or (command, option) in LONG
         if needed or draw(st.integers(0, 3)) < 3:
             typed += [option] * bool(option) + ([] if values is None else [draw(values)])
@@ -246,7 +246,7 @@ def line(draw: st.DrawFn) -> list[str]:
 
 @pytest.fixture
 def low_step_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the small budget, lower `max_steps` of counts."""
+    """Lower `max_steps` of counts if the budget is 1."""
     if BUDGET == 1:
         monkeypatch.setattr(unlearning, "count", partial(unlearning.count, max_steps=2000))
         monkeypatch.setattr(domino, "domino", partial(domino.domino, max_steps=2000))
@@ -268,7 +268,7 @@ def test_command_line_exits_with_0_or_an_error_message(
     counter["commands"] += 1
     try:
         code = main([word.replace(OUT, folder) for word in typed])
-    except SystemExit as usage:  # an error of argparse
+    except SystemExit as usage:  # raised by argparse
         code = int(usage.code or 0)
         assert "error: " in capsys.readouterr().err
     else:

@@ -1,8 +1,8 @@
-"""Arbitrary arguments give the right answer, or `ValueError` or `TypeError` with a message.
+"""Arbitrary arguments give the right answer, or raise `ValueError` or `TypeError` with a message.
 
-Every argument is drawn from sensible values and, now and then, from hostile ones. A call that takes
-too long, changes its arguments, warns, or ends in another exception fails. ``make fuzz`` goes on
-for an hour with new inputs; here the inputs are few and always the same.
+Every argument is drawn from valid values and, occasionally, from invalid ones. A test fails if a
+call takes too long, changes its arguments, warns, or raises a different exception. ``make fuzz``
+generates new inputs for an hour; here, the inputs are few and always the same.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from pu_lib.experiments import bootstrap, options, thresholds
 from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import PAPER, UPDATES, as_update, make_update
 
-SECONDS = 300.0 if BUDGET > 1 else 30.0  # of processor time, for one call
-# By default counts give up after two million steps, which takes minutes.
+SECONDS = 300.0 if BUDGET > 1 else 30.0  # limit of CPU time for one call
+# By default, counts stop after two million steps, which takes minutes.
 STEP_LIMIT = 200_000 if BUDGET > 1 else 2_000
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 counter = input_counter("functions")
@@ -42,7 +42,7 @@ budgeted = partial(budget.budgeted, quiet=QUIET)
 
 
 class TimeLimitError(BaseException):
-    """Raised if a call exceeds its time limit."""
+    """Exception raised if a call exceeds its time limit."""
 
 
 @contextmanager
@@ -86,19 +86,19 @@ STRANGE = st.sampled_from(
     ]
 )  # fmt: skip
 HOSTILE = STRANGE | NUMBERS
-# A limit of 10^12 steps would run for hours; negate it, so that it is rejected.
+# A call with a limit of 10^12 steps would run for hours, so negate the limit to have it rejected.
 BOUNDED = HOSTILE.map(
     lambda x: -x if isinstance(x, (int, float, Fraction)) and x > STEP_LIMIT else x
 )
 
 
 def hostile(key: str) -> st.SearchStrategy:
-    """Return invalid values for an argument of that name."""
+    """Return a strategy for invalid values of an argument."""
     return BOUNDED if key == "max_steps" else HOSTILE
 
 
 def arrays(*shapes: tuple[int, ...], low: float = -50.0, high: float = 50.0) -> st.SearchStrategy:
-    """Small arrays of one of the shapes, some of them extreme."""
+    """Return a strategy for small arrays of one of the shapes, some with extreme entries."""
 
     def filled(shape: tuple[int, ...]) -> st.SearchStrategy:
         size = math.prod(shape)
@@ -111,7 +111,7 @@ def arrays(*shapes: tuple[int, ...], low: float = -50.0, high: float = 50.0) -> 
 
 
 def rows(*shapes: tuple[int, ...]) -> st.SearchStrategy:
-    """Policies of one of the shapes."""
+    """Return a strategy for policies of one of the shapes."""
     return arrays(*shapes, low=0.0, high=30.0).map(
         lambda x: (x + 1e-3) / (x + 1e-3).sum(axis=-1, keepdims=True)
     )
@@ -180,7 +180,7 @@ def is_finite(x: Any) -> bool:
 
 
 def is_interval(ends: np.ndarray) -> bool:
-    return bool(np.all(ends[0] <= ends[1]))  # either end may be infinite, as values may be
+    return bool(np.all(ends[0] <= ends[1]))  # either end may be infinite, as values can be
 
 
 def is_solved(process: FiniteMDP) -> bool:
@@ -199,7 +199,7 @@ def anything(_: Any) -> bool:
 
 
 class Target(NamedTuple):
-    """A function, its valid arguments, and a property of its results."""
+    """Function with its valid arguments and a property of its results."""
 
     function: Callable[..., Any]
     arguments: dict[str, st.SearchStrategy]
@@ -353,7 +353,7 @@ TARGETS = {
 def same(x: object, y: object) -> bool:
     if isinstance(x, np.ndarray):
         return isinstance(y, np.ndarray) and x.tobytes() == y.tobytes()
-    if isinstance(x, int):  # some have more digits than Python writes
+    if isinstance(x, int):  # repr fails for integers with too many digits
         return type(x) is type(y) and x == y
     return repr(x) == repr(y)
 
@@ -362,7 +362,7 @@ def same(x: object, y: object) -> bool:
 def test_function_returns_a_valid_result_or_raises_with_a_message(name: str) -> None:
     target = TARGETS[name]
 
-    # At most one invalid argument per call: the first would hide the effect of a second.
+    # Draw at most one invalid argument per call, because its error would hide that of a second.
     @budgeted(12)
     @given(st.data())
     def calls(data: st.DataObject) -> None:

@@ -1,4 +1,4 @@
-"""The public API has complete docstrings, every other public name a summary."""
+"""The public API has complete docstrings, and every other public name has a summary."""
 
 import ast
 import inspect
@@ -18,12 +18,12 @@ from pu_lib.experiments.database import COLUMNS
 from pu_lib.kernels import KERNELS
 
 REQUIRED = {
-    "GL08",  # there is a docstring
-    "SS03",  # its summary is a sentence
-    "PR01",  # all parameters are described,
-    "PR02",  # and no others,
-    "PR03",  # in their order
-    "RT03",  # the returned value is described
+    "GL08",  # has a docstring
+    "SS03",  # the summary ends with a period
+    "PR01",  # all parameters are documented
+    "PR02",  # no unknown parameters are documented
+    "PR03",  # parameters are in the order of the signature
+    "RT03",  # the return value is described
 }
 
 
@@ -43,13 +43,13 @@ def public_names(module: ModuleType) -> list[str]:
             continue
         if inspect.isclass(value):
             names += [name, *(f"{name}.{method}" for method in own_methods(value))]
-        elif inspect.isfunction(inspect.unwrap(value)):  # cached and compiled functions, too
+        elif inspect.isfunction(inspect.unwrap(value)):  # including cached and compiled functions
             names.append(name)
     return [f"{module.__name__}.{name}" for name in names]
 
 
 def own_methods(cls: type) -> list[str]:
-    """Return the public methods that a class does not take from a base."""
+    """Return the public methods that a class does not inherit or override."""
     return [
         name
         for name, function in inspect.getmembers_static(cls, inspect.isfunction)
@@ -72,7 +72,7 @@ API = {
     if inspect.isclass(value) or inspect.isfunction(value)
 }
 PUBLIC = [name for name in NAMES if name in API or name.rpartition(".")[0] in API]
-"""The public names of ``pu_lib``, with their methods."""
+"""Public names of ``pu_lib`` and their methods."""
 
 
 def test_public_names_have_docstrings() -> None:
@@ -93,7 +93,7 @@ def test_api_docstrings_are_complete(name: str) -> None:
 
 
 def documented() -> list[str]:
-    """Return the names that the pages of the API document in full."""
+    """Return the names that the API pages document in full."""
     pages = (Path(__file__).parents[2] / "book" / "api").glob("*.md")
     names = []
     for page in pages:
@@ -106,7 +106,7 @@ def documented() -> list[str]:
 
 
 def test_step_size_and_options_have_one_name() -> None:
-    """Formulas of the paper keep its letters; what users call and read does not."""
+    """Public names and columns use one word, whereas the paper's formulas keep their symbols."""
     others = {"eta", "etas", "rate", "rates", "best_rate", "learning_rate", "preset"}
     used = {"columns": others & set(COLUMNS.names)}
     for name in {*PUBLIC, *documented()}:
@@ -119,10 +119,10 @@ def test_step_size_and_options_have_one_name() -> None:
 
 
 def needs_no_parameters(value: object, doc: str) -> bool:
-    """Whether a docstring may lack the section Parameters.
+    """Return whether a docstring may lack the section Parameters.
 
-    A class describes its attributes; all kernels have one signature, which their module describes;
-    the summary of a function of one parameter describes it.
+    A class documents its attributes. All kernels have the same signature, which their module
+    documents. The summary of a function with one parameter may describe the parameter.
     """
     if inspect.isclass(value):
         return "Attributes\n" in doc or "__init__" not in vars(value)
@@ -133,7 +133,7 @@ def needs_no_parameters(value: object, doc: str) -> bool:
 
 
 def raises(value: object) -> bool:
-    """Whether the body of a function raises an error on bad input."""
+    """Return whether the body of a function raises an error for invalid input."""
     if not inspect.isfunction(value):
         return False
     tree = ast.parse(textwrap.dedent(inspect.getsource(value)))

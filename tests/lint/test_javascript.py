@@ -1,4 +1,4 @@
-"""Rules for the JavaScript of the pages."""
+"""The JavaScript of the pages follows rules that ESLint does not check."""
 
 from pathlib import Path
 
@@ -12,6 +12,6 @@ FILES = sorted([*(ROOT / "pu_lib").rglob("*.js"), *(ROOT / "web").glob("*.js")])
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_names_are_looked_up_without_inherited_ones(path: Path) -> None:
-    """`name in object` is true for "constructor": use a Map or `Object.hasOwn`."""
+    """Sources do not use `in`, because it is true for inherited names such as "constructor"."""
     tokens = JavascriptLexer().get_tokens(path.read_text("utf-8"))
     assert (Token.Operator.Word, "in") not in tokens

@@ -1,4 +1,4 @@
-"""Imports run one way: between rooms of the library in one order, and between chapters."""
+"""Modules and chapters import only from layers and chapters that precede them."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from pu_lib.claims import chapters, folder_of
 
 LIBRARY = Path(__file__).parents[2] / "pu_lib"
 FOLDERS = sorted(path.parent.name for path in (LIBRARY / "chapters").glob("*/__init__.py"))
-# The searches have no claims; cross-entropy and what came after read their results.
+# The searches have no claims; the chapters cross_entropy and what_came_after read their results.
 CHAPTERS = ["random_search", "evolutionary_search", *map(folder_of, chapters())]
 
 ROOMS = """
@@ -27,13 +27,13 @@ chapters
 explorers
 cli
 """.strip().splitlines()
-"""The modules and packages of the library; each imports only from its own line and lines above."""
+"""Modules and packages of the library; each imports only from its own line and the lines above."""
 
 RANK = {room: rank for rank, line in enumerate(ROOMS) for room in line.split()}
 
 
 def running(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below a node, without those that only a type checker reads."""
+    """Yield the descendants of a node, except those that only a type checker reads."""
     for child in ast.iter_child_nodes(node):
         if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
             yield child
@@ -41,7 +41,7 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def imports_of(path: Path, everywhere: bool = True) -> set[str]:
-    """Return the modules that a module imports, those of its functions included or not."""
+    """Return the modules that a module imports, including imports in functions if `everywhere`."""
     tree = ast.parse(path.read_text("utf-8"))
     names: set[str] = set()
     for node in running(tree) if everywhere else tree.body:
@@ -54,10 +54,10 @@ def imports_of(path: Path, everywhere: bool = True) -> set[str]:
 
 
 def modules(library: Path) -> dict[str, Path]:
-    """Return the files of the library by module, without those of the package `pu_lib` itself.
+    """Return the files of the library by module, without ``__init__.py`` and ``__main__.py``.
 
-    ``pu_lib/__init__.py`` and ``__main__.py`` import modules by a name that is given at run time.
-    `pu_lib.claims.catalog` imports the checks of the chapters in the same way.
+    These two files of `pu_lib` import modules by names that are known only at run time. In the same
+    way, `pu_lib.claims.catalog` imports the checks of the chapters.
     """
     files = {}
     for path in sorted(library.rglob("*.py")):
@@ -68,7 +68,7 @@ def modules(library: Path) -> dict[str, Path]:
 
 
 def upward_imports(library: Path) -> list[str]:
-    """Return each import of a room on a later line, and of a name that has no line, in words."""
+    """Describe each import from a later line of `ROOMS` and each import of an unlisted name."""
     return [
         f"{module} imports {name}"
         for module, path in modules(library).items()
@@ -79,7 +79,7 @@ def upward_imports(library: Path) -> list[str]:
 
 
 def circle(library: Path) -> list[str]:
-    """Return modules of which each imports the one before it, the first the last; else nothing."""
+    """Return the modules of an import cycle, or an empty list if there is none."""
     files = modules(library)
     graph = {module: imports_of(path) & files.keys() for module, path in files.items()}
     try:
@@ -117,7 +117,7 @@ def test_import_that_runs_back_is_named(tmp_path: Path) -> None:
 
 
 def chapters_in(names: set[str]) -> set[str]:
-    """Return the folders of the chapters among modules."""
+    """Return the chapter folders of modules."""
     heads = (name.split(".") for name in names if name.startswith("pu_lib.chapters."))
     return {parts[2] for parts in heads if parts[2] in FOLDERS}
 

@@ -1,4 +1,4 @@
-"""The form of the pages: short cells, described figures, clean text, a complete reference."""
+"""Pages have short cells, described figures, clean text and a complete reference."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 LONGEST_MEDIAN = 8
-"""Lines of a code cell."""
+"""Largest median number of lines of the code cells in a notebook."""
 
 per_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -25,7 +25,7 @@ def figure_cells(notebook: Path) -> list:
 
 
 def only_confirms(source: str) -> bool:
-    """Whether a cell imports and confirms claims, and does no more."""
+    """Return whether a cell only imports and confirms claims."""
     statements = [
         node
         for node in ast.parse(source).body
@@ -47,7 +47,7 @@ def test_cells_are_short_and_define_nothing(notebook: Path) -> None:
     assert not lines or lines[len(lines) // 2] <= LONGEST_MEDIAN
     for cell in nbformat.read(notebook, 4).cells:
         if re.search(r"^## Change it", cell.source, re.MULTILINE):
-            break  # the cells below are the reader's to edit
+            break  # readers may edit the cells below
         if cell.cell_type == "code" and notebook.stem != "your-update":
             assert not re.search(r"^\s*(def|class) ", cell.source, re.MULTILINE), cell.source
 
@@ -71,7 +71,7 @@ def test_names_of_figures_are_unique() -> None:
 
 @per_notebook
 def test_cells_have_no_control_characters(notebook: Path) -> None:
-    """An unescaped backslash in a formula becomes a control character: \\approx gives a bell."""
+    """Cells do not contain an unescaped backslash, such as in \\approx, which becomes a bell."""
     for cell in nbformat.read(notebook, 4).cells:
         assert not re.search(r"[\x00-\x09\x0b-\x1f]", cell.source), cell.source
 

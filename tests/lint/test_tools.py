@@ -1,4 +1,4 @@
-"""The tools: the report, mutants, the browser, Colab, workflows, make."""
+"""Tests of the tools: the report, mutants, the browser, Colab, workflows and make."""
 
 import ast
 import json
@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import browser
@@ -20,12 +21,14 @@ import report
 import serve
 import toc
 import yaml
+from pu_statements import formulas_for
 
 import pu_lib
+from pu_lib.claims.formulas import insert_formulas
 
 ROOT = Path(__file__).parents[2]
 
-# The report
+# Report
 
 
 def test_report_is_up_to_date() -> None:
@@ -103,7 +106,7 @@ def test_nearest_tests_are_those_that_use_the_definition() -> None:
     assert mutants.nearest(check) == [claim]
     bound = mutants.nearest((f"{unlearning}/quantities.py", "decaying_pg_bound"))
     assert bound[0].startswith(mutants.CLAIM_TEST)
-    assert mutants.nearest(("pu_lib/cli/race.py", "add_parser"))  # imported by name at run time
+    assert mutants.nearest(("pu_lib/cli/race.py", "add_parser"))  # imported dynamically
 
 
 def test_table_counts_first_and_last_outcomes_and_keeps_explanations(
@@ -124,12 +127,12 @@ def test_table_counts_first_and_last_outcomes_and_keeps_explanations(
     counts = {"possible": 4, "sampled": 4, "tried": 3, "first": 1, "killed": 2}
     assert part == {"part": "pu_lib/cli", **counts}
     assert survivors == [known]
-    outcomes.add({"broken": "test"})  # the tests that killed fail without a mutant, too
+    outcomes.add({"broken": "test"})  # the test that killed also fails without a mutant
     assert outcomes.last()[rows[0].name] == "survived"
     assert rows[3].name not in outcomes.last()
 
 
-# The others
+# Table of contents, browser, Colab, licences, workflows and server
 
 
 def test_page_missing_from_the_contents_raises(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ def test_every_package_has_a_licence_entry() -> None:
     listed = licences.python_packages() | licences.node_packages()
     by_name = {name.rsplit(" ", 1)[0]: licence for name, licence in listed.items()}
     assert by_name["numpy"].startswith("BSD-3-Clause")
-    assert by_name["quantecon"].endswith("MIT")  # stated in its file alone
+    assert by_name["quantecon"].endswith("MIT")  # stated only in its licence file
     assert by_name["mathjax"] == "Apache-2.0"
     assert all(by_name.values())
 
@@ -193,7 +196,7 @@ def test_workflows_pin_actions_and_limit_permissions() -> None:
     used = [step["uses"] for step in steps if "uses" in step]
     assert used
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used), used
-    # Text chosen by outsiders reaches a shell only as a variable.
+    # Text from contributors is passed to a shell only in environment variables.
     assert not [step["run"] for step in steps if "${{ github" in step.get("run", "")]
     writable = {"contents", "pages", "id-token"}
     assert all(set(job.get("permissions", {})) <= writable for job in jobs)
@@ -228,7 +231,7 @@ def test_publishing_run_is_not_cancelled() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
     cancels = workflow["concurrency"]["cancel-in-progress"]
     assert cancels == "${{ github.event_name == 'pull_request' }}"
-    assert "pull_request" in workflow["jobs"]["publish"]["if"]  # publishing runs are no such events
+    assert "pull_request" in workflow["jobs"]["publish"]["if"]  # such runs do not publish
 
 
 def test_requirements_name_no_host() -> None:
@@ -243,42 +246,110 @@ def test_make_targets_in_the_readme_exist() -> None:
     assert named <= targets
 
 
-# The note
+# Note
 
 
-def test_note_needs_the_built_book_and_a_browser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture(scope="module")
+def article() -> str:
+    return note.source()
+
+
+THEOREMS = [
+    "more-changes", "more-mce", "more-orbit", "more-range", "more-ce-range", "more-ce",
+    "more-impossible", "more-impossible-gap", "more-transfer", "more-monotone",
+    "more-approximate", "more-converges", "more-escape", "more-escape-floor", "more-forgets",
+    "more-sce-range", "more-loss", "ce-bounded-at-one-half", "ce-growing-at-one-half",
+    "samples-step", "samples-rises", "samples-way-back", "samples-third", "samples-three",
+    "samples-waiting",
+]  # fmt: skip
+
+
+def test_article_has_each_theorem_once_with_its_proof(article: str) -> None:
+    labels = Counter(note.LABEL.findall(article))
+    assert set(labels.values()) == {1}
+    assert {f"thm-{name}" for name in THEOREMS} <= set(labels)
+    # Theorem 1 of the paper is proved only in the book. Two theorems have an additional proof: the
+    # text states that a bound is sharp or that a limit exists.
+    assert article.count("{prf:proof}") == len(labels) - 1 + 2
+
+
+def test_references_of_the_article_resolve(article: str) -> None:
+    labels = set(note.LABEL.findall(article))
+    assert set(re.findall(r"\{prf:ref\}`([^`]+)`", article)) <= labels
+    assert set(re.findall(r"\{numref\}`([^`]+)`", article)) == {
+        "fig-note-laws",
+        "tab-note-updates",
+    }
+    known = set(re.findall(r"^@\w+\{([^,]+),", (ROOT / "book/references.bib").read_text(), re.M))
+    cited = {
+        key for keys in re.findall(r"\{cite:\w\}`([^`]+)`", article) for key in keys.split(",")
+    }
+    assert cited
+    assert cited <= known
+    assert not re.search(
+        r"\.ipynb|\]\(#|\{ref\}|\{(passage|statement|cell)\}|\{dropdown\}", article
+    )
+    formulas = re.findall(r"\{formula\}`([^`]+)`", article)
+    assert formulas
+    for text in formulas:  # an unknown function raises an error
+        assert "<<" not in insert_formulas(text, formulas_for(note.PAGE, text))
+
+
+def test_article_has_the_figure_the_table_and_the_authors(article: str) -> None:
+    known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert article.count("show.draw_laws()") == 1
+    assert "name: fig-note-laws" in article
+    assert ":name: tab-note-updates" in article
+    for update in ("MCE", "CE", "SCE", "transfer of squares", "MaxRL"):
+        assert f"\n| {update}" in article
+    title, _, rest = article.partition("# What forgetting costs\n\n")[2].partition("\n")
+    assert title == ", ".join(person["name"] for person in known["authors"])
+    assert rest.lstrip().startswith("**Abstract.**")
+    for entry in (known, known["preferred-citation"]):
+        assert entry["title"] in article
+    assert f"Version {known['version']}." in article
+    assert "Romain Laroche and Remi Tachet des Combes" in article
+
+
+def test_passages_end_at_the_next_statement() -> None:
+    theorem = ":::{{prf:theorem}} {0}\n:label: {0}\n:::"
+    proof = "::::{dropdown} Proof\n:::{prf:proof}\nBy hand.\n:::\n::::"
+    cells = [
+        f"# Title\nBefore a.\n\n{theorem.format('a')}\n\nThe idea.",
+        f"{proof}\nBefore b.\n\n{theorem.format('b')}\n{proof}\nAfter b.",
+        "A cell without a statement.\n## Heading\nText.",
+    ]
+    texts = ["\n".join(block.text for block in passage) for passage in note.passages(cells)]
+    (a,) = (text for text in texts if ":label: a" in text)
+    (b,) = (text for text in texts if ":label: b" in text)
+    assert a.startswith("Before a.")
+    assert a.endswith(":::{prf:proof}\nBy hand.\n:::")
+    assert b.startswith("Before b.")
+    assert b.endswith("After b.")
+    assert not any("dropdown" in text for text in texts)
+
+
+def test_article_rejects_a_label_that_no_chapter_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(note, "PAGES", tmp_path)
+    (tmp_path / "note.md").write_text("{passage} thm-nowhere\n")
+    monkeypatch.setattr(note, "TEMPLATE", tmp_path / "note.md")
+    with pytest.raises(ValueError, match="the passage 'thm-nowhere'"):
+        note.source()
+
+
+def test_note_needs_a_browser_and_a_page_without_warnings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(note, "build", lambda: 2)
     monkeypatch.setattr(note, "chromium", lambda: "chromium")
-    (tmp_path / note.CHAPTER).touch()
-    assert note.main() == 1
-    said = capsys.readouterr().out
-    assert "lacks bibliography.html." in said
-    assert "Run `make book` first." in said
+    assert note.main() == 2
     monkeypatch.setattr(note, "chromium", lambda: None)
     assert note.main() == 1
     assert "The note needs Chromium" in capsys.readouterr().out
 
 
-def test_note_rejects_a_bibliography_of_another_build() -> None:
-    entry = ("id2", '<div class="citation" id="id2">Work.</div>')
-    markup = note.references([entry], ["id2"])
-    assert '<div class="citation" id="reference-id2">Work.</div>' in markup
-    with pytest.raises(SystemExit, match=r"no entry id7 .* Run `make book`"):
-        note.references([entry], ["id2", "id7"])
-
-
-def test_note_says_how_to_cite_the_book_and_the_paper() -> None:
-    known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    text = note.citation()
-    for entry in (known, known["preferred-citation"]):
-        assert entry["title"] in text
-    assert f"Version {known['version']}." in text
-    assert "Romain Laroche and Remi Tachet des Combes" in text
-
-
-# The repository
+# Repository
 
 
 def test_version_is_the_same_everywhere() -> None:
@@ -290,9 +361,9 @@ def test_version_is_the_same_everywhere() -> None:
 
 
 def test_checkouts_have_the_same_bytes_on_all_systems() -> None:
-    """Digests of sources, as in `pu_lib/claims/proofs.json`, are digests of their bytes."""
+    """Git does not convert line endings, which would change digests such as those of the proofs."""
     if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout of git")
+        pytest.skip("this is not a Git checkout")
     listed = subprocess.run(
         ["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -28,12 +29,13 @@ from pu_lib.chapters.domino.quantities import (
     recursion,
     rest_term,
     simulate,
+    steps_to_half,
 )
 from pu_lib.chapters.unlearning.counting import LINKS, UNIFORM, Density
-from pu_lib.claims.recorder import Recorder, check
+from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.domains import chain
 from pu_lib.exact import Number, exact
-from pu_lib.updates import PAPER
+from pu_lib.updates import PAPER, as_update
 
 ETAS = ("0.05", "0.3", "1", "2.5", "8")
 
@@ -167,6 +169,19 @@ def direct_is_linear(compare: Recorder, update: str = "di") -> None:
         compare.at_most("steps", times[0], di_bound_printed(h, weight), as_printed=True, at=at)
 
 
+@check("thm:domino/ii/linear", wrong={"PG-SM in place of DI": {"update": "pg-sm"}})
+def direct_takes_boundedly_many_steps_a_state(compare: Recorder, update: str = "di") -> None:
+    """A further state of the domino setting costs at most floor(1/eta) + 1 steps of DI."""
+    for eta, h in product(("0.1", "0.3", "1", "5"), (2, 5, 9)):
+        most = math.floor(1 / exact(eta)) + 1
+        for k, (time, after) in enumerate(pairwise(simulate(h, update, eta)), start=1):
+            at = {"eta": eta, "states": h, "k": k}
+            compare.at_most(
+                "steps after the next state", time - after, most, limit="floor(1/eta) + 1", at=at
+            )
+        compare.report(**{f"steps at rate {eta}": most})
+
+
 @check(
     "thm:domino/iii",
     wrong={"PG-SM in place of CE": {"update": "pg-sm", "etas": ("1",), "states": (2, 3, 5, 9)}},
@@ -237,6 +252,32 @@ def rest_term_of_lemma_13_is_bounded(compare: Recorder, first: int = 8, share: f
             at = {"eta": eta, "log n": 10.0**k}
             compare.at_most("kappa(n)", then, now / 4, limit="a fourth of the one before", at=at)
     compare.report(comparisons=sum(tally.comparisons for tally in compare.tallies.values()))
+
+
+@check(
+    "lem:XXn</steps",
+    wrong={
+        "with x^eps in place of x^eps / eps": {"constant": lambda eps: 1.0},
+        "the bound with exp(-2 eta) in place of exp(2 eta)": {"sign": -1.0},
+    },
+)
+def lemma_13_bounds_the_logarithm_by_a_power(
+    compare: Recorder, constant: Callable[[float], float] = lambda eps: 1 / eps, sign: float = 1.0
+) -> None:
+    """The logarithm is at most x^eps / eps, and so are the steps and the terms of the proof."""
+    for eps, x in product((0.1, 0.3, 0.5, 0.9), 10.0 ** np.linspace(-3.0, 9.0, 25)):
+        at = {"eps": eps, "x": float(x)}
+        compare.at_most("log x", math.log(x), constant(eps) * x**eps, limit="x^eps / eps", at=at)
+    for eta, eps in product((0.1, 0.5, 1.0, 2.0, 5.0), (0.1, 0.3, 0.5)):
+        terms = list(largest_sequence(200, eta))
+        for n, (term, after) in enumerate(pairwise(terms)):
+            at, growth = {"eta": eta, "eps": eps, "n": n}, math.exp(2 * eta * eps) * constant(eps)
+            step = growth / eta * (1 + 2 * eta * term) ** eps
+            compare.at_most("X_{n+1}", after, term + step, limit="X_n plus the step", at=at)
+            inner = (1 + 2 * eta) ** (1 - eps) + 2 * math.exp(sign * 2 * eta) / (eta * eps) * n
+            log_bound = math.log(inner) / (1 - eps) - math.log(2 * eta)
+            compare.at_most("log X_n", math.log(term), log_bound, in_logs=True, at=at)
+    compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
 
 
 @check(
@@ -328,30 +369,70 @@ def states_flip_in_order(compare: Recorder, gap: int = 1, walks: float = 0.4) ->
     wrong={
         "at every rate: PG-SM at a thousandth of its own": {"rates": {"pg-sm": "0.01"}},
         "by a factor of 20 for DI": {"factor": 20, "rates": {"di": 1}},
-        "at the paper's rates alone, where it holds as printed": {"small": ()},
     },
 )
 def domino_exaggerates(
-    compare: Recorder,
-    rates: Mapping[str, Number] = PAPER_STEP_SIZES,
-    factor: float = 1.0,
-    small: Sequence[Number] = ("0.1",),
+    compare: Recorder, rates: Mapping[str, Number] = PAPER_STEP_SIZES, factor: float = 1.0
 ) -> None:
     """The chain flips in fewer steps than the domino setting at the step sizes of the paper.
 
-    At a small step size of PG-SM a chain of nine states takes more.
+    The steps at a small step size of PG-SM are reported.
     """
-    cases = [(update, eta, h, False) for (update, eta), h in product(rates.items(), (4, 6, 9))]
-    cases += [("pg-sm", eta, 9, True) for eta in small]
-    for update, eta, h, as_printed in cases:
-        steps = domino(h, update, eta)
-        real = max(chain_flips(h, update, float(exact(eta))))
+    for (update, eta), h in product(rates.items(), (4, 6, 9)):
+        steps, real = domino(h, update, eta), max(chain_flips(h, update, float(exact(eta))))
         compare.at_least(
             "steps of the domino setting",
             steps,
             factor * real + 1,
             limit="one more than the chain's",
-            as_printed=as_printed,
             at={"update": update, "eta": eta, "states": h},
-            note={"domino": steps, "chain": real},
         )
+    for h in (9, 12):
+        small = {"domino": domino(h, "pg-sm", "0.1"), "chain": max(chain_flips(h, "pg-sm", 0.1))}
+        compare.report(**{f"{setting} with {h}": steps for setting, steps in small.items()})
+    compare.report(update="PG-SM", eta=0.1)
+
+
+@check("sec:domino/practice", wrong={"in the domino setting": {"flips": simulate}})
+def chain_flips_several_states_at_once(
+    compare: Recorder, flips: Callable[..., Sequence[int]] = chain_flips
+) -> None:
+    """On the chain several states flip in the same step, at the step sizes of the paper."""
+    h, together = 6, []
+    for update, eta in PAPER_STEP_SIZES.items():
+        together.append(max(Counter(flips(h, update, eta)).values()))
+        at = {"update": update, "eta": eta, "states": h}
+        compare.at_least("states that flip in the same step", together[-1], 2, at=at)
+    compare.report(states=h, together=min(together))
+
+
+@check("sec:domino/burden", wrong={"PG-SM and CE exchanged": {"slow": ("ce",), "fast": "pg-sm"}})
+def misleading_values_delay_policy_gradients(
+    compare: Recorder, slow: Sequence[str] = ("pg-sm", "pg-es"), fast: str = "ce"
+) -> Status | None:
+    """The optimal values in place of the policy's save policy gradients more steps than CE.
+
+    The saving is a factor of 1.5 more than that of CE, on chains and with exact values. This check
+    can refute the sentence but not confirm it: the experiments of the paper learn the values.
+    """
+    for h in (5, 7, 9):
+        steps = {
+            (update, fixed): steps_to_half(h, update, PAPER_STEP_SIZES[update], fixed)
+            for update in (*slow, fast)
+            for fixed in (False, True)
+        }
+        ratio = {update: steps[update, False] / steps[update, True] for update in (*slow, fast)}
+        for update in slow:
+            compare.at_least(
+                "steps over those with the optimal values",
+                ratio[update],
+                1.5 * ratio[fast],
+                limit=f"1.5 times as much as under {fast}",
+                at={"update": update, "states": h},
+            )
+    for update in (slow[0], fast):
+        for name, fixed in (("moving", False), ("fixed", True)):
+            compare.report(**{f"{name} {as_update(update).label}": steps[update, fixed]})
+    compare.report(states=h + 1)
+    failed = any(tally.failures for tally in compare.tallies.values())
+    return None if failed else Status.OPEN

@@ -381,3 +381,22 @@ def chain_flips(
         if walks.all():
             return [int(time) for time in times]
     raise ValueError(f"max_steps: {chosen.name} does not walk everywhere after {max_steps}.")
+
+
+def steps_to_half(
+    states: int, update: str | Update, step_size: float, optimal: bool, max_steps: int = 10_000
+) -> int:
+    """Return the number of steps from jumping halfway to walking in performance, from uniform.
+
+    The values are those of the policy, or the optimal ones in their place.
+    """
+    process, chosen = chain(states + 1), as_update(update)
+    theta = np.asarray(chosen.initial(states + 1, 2), dtype=np.float64)
+    jumping, walking = (process.performance(np.tile(row, (states + 1, 1))) for row in np.eye(2))
+    best = process.optimal().q
+    for step in range(max_steps):
+        policy = chosen.policy(theta)
+        if process.performance(policy) >= (jumping + walking) / 2:
+            return step
+        theta = chosen.step(theta, best if optimal else process.evaluate(policy).q, step_size)
+    raise ValueError(f"max_steps: {chosen.name} is not halfway after {max_steps}.")

@@ -29,7 +29,7 @@ from pu_lib.chapters.gravity_well.quantities import (
     certified_margin,
 )
 from pu_lib.chapters.monotonicity.certified import certified_step
-from pu_lib.claims.recorder import Recorder, check
+from pu_lib.claims.recorder import Recorder, Status, check
 from pu_lib.exact import Number, certified, exact, sign
 from pu_lib.formatting import percent
 from pu_lib.trajectories import follow
@@ -459,6 +459,22 @@ escort_leaves_a_well_soon = check(
         },
     },
 )(escape_times_obey_their_bounds)
+
+
+@check("sec:gravity/attributed", wrong={"PG-SM in place of PG-ES": {"escort": "pg-sm"}})
+def escort_leaves_a_well_sooner(compare: Recorder, escort: str = "pg-es") -> Status | None:
+    """PG-ES leaves a well in less than a hundredth of the steps of PG-SM.
+
+    This check can refute the sentence but not confirm it: it does not read the article.
+    """
+    start, q, weight = well_policy(DEPTHS[-1])[np.newaxis], WELL_VALUES[0], 0.5
+    slow, fast = (
+        int(escape_steps(update, start, np.array([q]), weight)[0]) for update in ("pg-sm", escort)
+    )
+    at = {"weight": weight, "q": q, "epsilon": DEPTHS[-1]}
+    compare.at_most("steps of PG-ES", fast, slow / 100, limit="1/100 of those of PG-SM", at=at)
+    compare.report(**{"steps of pg-sm": slow, "steps of pg-es": fast})
+    return None if any(tally.failures for tally in compare.tallies.values()) else Status.OPEN
 
 
 # PG-ES

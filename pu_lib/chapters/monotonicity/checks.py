@@ -98,7 +98,14 @@ def printed_values_are_right(
 def printed_approximations_are_right(
     compare: Recorder, update: str = "ce", powers: Sequence[float] = (2.0, 1.0)
 ) -> None:
-    """CE multiplies the probabilities of actions 2 and 3 by e^2 and e, up to a relative 0.001."""
+    """CE multiplies the probabilities of actions 2 and 3 by e^2 and e, up to a relative 0.001.
+
+    It moves the parameters to (9, 1, 0), up to 0.001.
+    """
+    moved = as_update(update).step(np.array(PAPER_THETA, float), np.array(PAPER_Q, float), 1.0)
+    for a, (now, printed) in enumerate(zip(moved.tolist(), (9.0, 1.0, 0.0), strict=True), start=1):
+        off = abs(now - printed)
+        compare.at_most("error of a parameter", off, 0.001, limit="0.001", at={"action": a})
     with precision(256):
         step = certified_step(update, PAPER_THETA, PAPER_Q, 1)
         for a, power in enumerate(powers, start=1):

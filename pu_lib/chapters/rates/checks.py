@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -129,6 +130,52 @@ def constants_of_the_proof_hold(compare: Recorder, from_half: bool = True) -> No
         compare.at_most("mass at the end", float(mass[-1, k]), float(bound[-1, k]), at=at)
         least = float((mass / bound).min())
         compare.at_least("mass over its bound", least, 1, limit="one", as_printed=True, at=at)
+
+
+@check(
+    "thm:rates/sequence",
+    wrong={
+        "CE in place of MCE": {"update": "ce"},
+        "from odds below one": {"odds": (0.1,)},
+        "as soon as the values are within ten times the lead": {"share": 10.0},
+    },
+)
+def parameters_take_the_steps_of_the_proof(
+    compare: Recorder,
+    update: str = "mce",
+    odds: Sequence[float] = (1.0, 3.0, 100.0),
+    share: float = 0.5,
+) -> None:
+    """The optimal action is greedy if its lead is twice the gap, and X_t obeys its recursion."""
+    for name, mdp in unique_instances().items():
+        facts = structure(mdp)
+        s, q = facts.contested, run(mdp, as_update("mce"), 300, weighting="uniform").q
+        second, best = np.sort(facts.q[s], axis=-1)[:, -2:].T
+        near = (facts.q - q).max(axis=-1)[:, s] <= share * (best - second)
+        greedy = q[:, s].argmax(axis=-1) == facts.q[s].argmax(axis=-1)
+        at: dict[str, Any] = {"problem": name}
+        compare.at_least("times with a small gap", int(near.sum()), 1, limit="1", at=at)
+        compare.at_least(
+            "times with a small gap at which the optimal action is greedy",
+            int((near & greedy).sum()), int(near.sum()), limit="all", at=at,
+        )  # fmt: skip
+    compare.report(processes=len(unique_instances()))
+    rng, weights = np.random.default_rng(13), np.linspace(0.1, 2.0, 200)
+    for n, kappa in product((2, 3, 10), odds):
+        others, c = rng.normal(size=n - 1), n / (n - 1)
+        theta0 = np.append(math.log(kappa * np.exp(others).sum()), others)
+        path = follow(as_update(update), np.eye(n)[0], weights, len(weights), theta0)
+        x, at = path[:, 0] - path[0, 0], {"actions": n, "kappa": kappa}
+        fall = path[0, 1:] - path[:, 1:] - x[:, np.newaxis] / (n - 1)
+        step, growth = np.diff(x), np.exp(c * x[:-1])
+        for quantity, error in {
+            "error of the parameters of the others": fall,
+            "error of the step": step - weights / (kappa * growth + 1.0),
+        }.items():
+            far = float(np.abs(error).max())
+            compare.at_most(quantity, far, 1e-9, limit="rounding", at=at)
+        room = float((step - weights / (2.0 * kappa * growth)).min())
+        compare.at_least("step less its bound", room, -1e-12, limit="rounding", at=at)
 
 
 @check(

@@ -286,24 +286,24 @@ def policy_gradients_need_as_many(compare: Recorder, links: Mapping[str, Density
     "thm:unlearn/i/components",
     wrong={
         "without concavity": {"links": CONVEX},
-        "from below one half": {"start": -3.0, "links": {"logistic": LINKS["logistic"]}},
+        "from below one half": {"starts": (-3.0,), "links": {"logistic": LINKS["logistic"]}},
         "after n + 1 updates back": {"extra": 1},
     },
 )
 def no_component_has_returned_after_n_updates(
     compare: Recorder,
     links: Mapping[str, Density] = LINKS | UNIFORM,
-    start: float = 0.0,
+    starts: Sequence[float] = (0.0, 1.0),
     extra: int = 0,
 ) -> None:
     """After n updates and n opposite ones the first component is no smaller than at the start.
 
-    The second is no larger. The policy is F(a theta_1 - b theta_2), so that the two components
-    move by different amounts.
+    The second is no larger, and neither is the probability of a_1 smaller. The policy is
+    F(a theta_1 - b theta_2), so that the two components move by different amounts.
     """
     slopes = ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0))
-    for (name, density), (a, b), eta, n in product(
-        links.items(), slopes, (1 / 64, 0.1, 1.0), (1, 2, 5, 20)
+    for (name, density), start, (a, b), eta, n in product(
+        links.items(), starts, slopes, (1 / 64, 0.1, 1.0), (1, 2, 5, 20)
     ):
         if name in UNIFORM and eta > 1 / 64:
             continue  # the uniform density is a density up to |x| = 2 only
@@ -311,10 +311,12 @@ def no_component_has_returned_after_n_updates(
         for sign in (1.0,) * n + (-1.0,) * (n + extra):
             slope = float(density(arb(start + a * moved[0] - b * moved[1])))
             moved += sign * eta * slope * np.array([a, -b])
-        at = {"density": name, "a": a, "b": b, "eta": eta, "n": n}
+        at = {"density": name, "start": start, "a": a, "b": b, "eta": eta, "n": n}
         first, second = moved.tolist()
         compare.at_least("change of the first component", first, -1e-12, limit="rounding", at=at)
         compare.at_most("change of the second component", second, 1e-12, limit="rounding", at=at)
+        policy = a * first - b * second
+        compare.at_least("change of the policy's argument", policy, -1e-12, limit="rounding", at=at)
 
 
 @check(
@@ -335,6 +337,38 @@ def softmax_needs_one_more_from_one_half(
         compare.at_least, unlearning.pg_bound_printed, (2, 3, 10), as_printed=True,
         update=update, etas=("5",), starts=("1/20",),
     )  # fmt: skip
+
+
+@check(
+    "thm:unlearn/i/pg-sm-threshold",
+    wrong={
+        "from 2/5 on": {"threshold": 0.4},
+        "only from 0.51 on": {"threshold": 0.51},
+        "PG-ES in place of PG-SM": {"update": "pg-es"},
+    },
+)
+def softmax_components_are_monotone_from_one_half(
+    compare: Recorder, threshold: float = 0.5, update: str = "pg-sm"
+) -> None:
+    """The first component of PG-SM's gradient decreases from 1/2 on, and increases up to 1/2.
+
+    The second is its negative. The gradient is the step for q = (1, 0), at two parameters of each
+    policy.
+    """
+    chosen, step = as_update(update), 1e-3
+    pi = np.linspace(threshold, 1.0 - step, 200)
+    pi = np.concatenate([[threshold - step], pi])
+    for shift in (0.0, 5.0):
+        theta = chosen.parameters(np.stack([pi, 1.0 - pi], axis=-1)) + shift
+        gradient = chosen.step(theta, np.array([1.0, 0.0])) - theta
+        for k, sign in enumerate((1.0, -1.0)):
+            component, at = sign * gradient[:, k], {"component": k + 1, "shift": shift}
+            off = float(np.abs(component - pi * (1.0 - pi)).max())
+            compare.at_most("distance from pi (1 - pi)", off, 1e-12, limit="rounding", at=at)
+            falls = -np.diff(component)
+            least = float(falls[1:].min())
+            compare.at_least("least fall of the length above", least, 0, limit="0", at=at)
+            compare.at_most("fall of the length below", float(falls[0]), 0, limit="0", at=at)
 
 
 Instance = tuple[Number, str, Number, int, Number]
@@ -477,21 +511,82 @@ def direct_count_is_exact(compare: Recorder, schedule: str = "constant") -> None
                 )  # fmt: skip
 
 
-@check("app:unlearning/di-one-step", wrong={"with half of the sum": {"share": Fraction(1, 2)}})
-def direct_updates_add_up(compare: Recorder, share: Fraction = Fraction(1)) -> None:
-    """Several DI steps with fixed values equal one step with the sum of their weights."""
+@check("thm:unlearn/ii/uniform", wrong={"from pi_0(a_1) = 1/4": {"start": Fraction(1, 4)}})
+def direct_count_has_two_cases(compare: Recorder, start: Fraction = Fraction(1, 2)) -> None:
+    """From the uniform policy DI needs n steps before the wall, and ceil(1/eta) steps from it."""
+    for eta, n in product((Fraction(a, b) for a, b in product(range(1, 6), (3, 4, 7))), range(30)):
+        inside, at = n * eta <= 1, {"n": n, "eta": str(eta)}
+        policy = [start, 1 - start]
+        for _ in range(n):
+            kernels.di(policy, policy, [Fraction(1), Fraction(0)], 0, eta, 2)
+        back = count(n, "di", eta, start=start)
+        compare.equal(
+            "pi(a_1) after n updates", policy[0], start + n * eta / 2 if inside else Fraction(1),
+            tolerance=0, limit="the sum of the steps, or 1", at=at,
+        )  # fmt: skip
+        needed = n if inside else math.ceil(1 / eta)
+        compare.equal("n'", back, needed, tolerance=0, limit="n, or 1/eta rounded up", at=at)
+        both = unlearning.di_bound_printed(n, eta)
+        compare.equal("n'", back, both, tolerance=0, limit="the smaller of the two", at=at)
+
+
+@check(
+    "app:unlearning/di-one-step",
+    wrong={
+        "with half of the sum": {"share": Fraction(1, 2)},
+        "a step that takes nothing from the other component": {"taken": Fraction(0)},
+    },
+)
+def direct_updates_add_up(
+    compare: Recorder, share: Fraction = Fraction(1), taken: Fraction = Fraction(1, 2)
+) -> None:
+    """Several DI steps with fixed values equal one step with the sum of their weights.
+
+    One step with the values (1, 0) equals one with (1/2, -1/2).
+    """
     rng, q = np.random.default_rng(8), [Fraction(1), Fraction(0)]
     for run in range(300):
         start = Fraction(int(rng.integers(0, 21)), 20)
         weights = [Fraction(int(k), 12) for k in rng.integers(1, 12, int(rng.integers(1, 9)))]
+        at: dict[str, Any] = {"run": run, "start": str(start), "n": len(weights)}
         one_by_one, at_once = [start, 1 - start], [start, 1 - start]
         for weight in weights:
             kernels.di(one_by_one, one_by_one, q, 0, weight, 2)
         kernels.di(at_once, at_once, q, 0, share * sum(weights), 2)
-        compare.equal(
-            "policy", one_by_one, at_once, limit="that after one update",
-            at={"run": run, "start": str(start), "n": len(weights)},
-        )  # fmt: skip
+        compare.equal("policy", one_by_one, at_once, limit="that after one update", at=at)
+        for best in (0, 1):
+            printed, moved = [start, 1 - start], [start, 1 - start]
+            half = [Fraction(1, 2), -taken][:: -1 if best else 1]
+            kernels.di(printed, printed, q[:: -1 if best else 1], best, weights[0], 2)
+            kernels.di(moved, moved, half, best, weights[0], 2)
+            compare.equal("policy", moved, printed, limit="that for q = (1, 0) or (0, 1)", at=at)
+
+
+@check(
+    "app:unlearning/ce-forward",
+    wrong={
+        "without the first term of the bound": {"first": 0.0},
+        "from pi_0(a_1) = 0.9": {"start": math.log(9.0)},
+    },
+)
+def forward_steps_of_cross_entropy_add_up_to_a_logarithm(
+    compare: Recorder, first: float = 1.0, start: float = 0.0
+) -> None:
+    """The difference of CE's parameters grows as the proofs of (iii) say, with both schedules."""
+    chosen, q = as_update("ce"), np.array([1.0, 0.0])
+    for eta, power in product((0.01, 0.1, 1.0, 10.0), (0.0, 0.5)):
+        theta, before, at = np.array([start + 1.0, 1.0]), start, {"eta": eta, "power": power}
+        for n in range(1, 301):
+            weight = eta * n**-power
+            theta = chosen.step(theta, q, weight)
+            delta, where = float(theta[0] - theta[1]), {**at, "n": n}
+            step = 2.0 * weight * math.exp(-before)
+            compare.at_most("step of delta", delta - before, step, limit="that printed", at=where)
+            total = 2.0 * eta * n if power == 0.0 else 4.0 * eta * math.sqrt(n)
+            bound = first * 2.0 * eta + math.log1p(total)
+            compare.at_most("delta", delta, bound, limit="2 eta plus the logarithm", at=where)
+            before = delta
+    compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
 
 
 @check(
@@ -617,6 +712,43 @@ def policy_gradients_need_almost_three_times_as_many(
 ) -> None:
     """The three assumptions imply the bound for decaying weights, unless the policy is constant."""
     compare_linked_counts(compare, unlearning.decaying_pg_bound, links, "inverse-sqrt")
+
+
+@check(
+    "thm:unlearndecay/i/steps",
+    wrong={
+        "without concavity": {"links": CONVEX},
+        "one step before the policy is back": {"extra": -1},
+    },
+)
+def backward_steps_outweigh_forward_ones(
+    compare: Recorder, links: Mapping[str, Density] = LINKS, extra: int = 0
+) -> None:
+    """The sum of the backward steps is no less than that of the forward ones, for policies F(x).
+
+    Each gradient of the way back lies between two consecutive gradients of the way out.
+    """
+    for (name, density), start, eta, n in product(
+        links.items(), (0.0, 1.0), (0.1, 1.0), (1, 2, 5, 20)
+    ):
+        at = {"density": name, "start": start, "eta": eta, "n": n}
+        x, weights, gradients = start, list[float](), list[float]()
+        while len(weights) < n or x > start:
+            weights.append(eta / math.sqrt(len(weights) + 1))
+            gradients.append(float(density(arb(x))))
+            x += (1 if len(weights) <= n else -1) * 2 * weights[-1] * gradients[-1]
+        steps = np.array(weights) * gradients
+        back = float(steps[n : len(steps) + extra].sum())
+        forward = float(steps[:n].sum()) - 1e-12
+        compare.at_least("sum of the steps back", back, forward, limit="that of those out", at=at)
+        out, ways = np.array(gradients[: n + 1]), np.array(gradients[n:])
+        compare.equal("first gradient of the way back", ways[0], out[-1], limit="the last", at=at)
+        for quantity, over in {"above": out[0] - ways, "below": ways - out[-1]}.items():
+            least = float(over.min())
+            compare.at_least(f"room {quantity}", least, -1e-12, limit="rounding", at=at)
+        turns = float(np.diff(ways).min(initial=0.0))
+        compare.at_least("rise of the gradient on the way back", turns, 0, limit="0", at=at)
+    compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
 
 
 @check("thm:unlearndecay/i/pg-sm", wrong={"CE in place of PG-SM": {"update": "ce"}})

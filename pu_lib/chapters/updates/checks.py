@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -209,7 +209,20 @@ def line_before_the_last_is_the_step(compare: Recorder, formula: Step = middle_l
 
 @check("app:escort", wrong={"no sign in the step": {"signed": False}})
 def escort_step_has_signs(compare: Recorder, signed: bool = True) -> None:
-    """The escort step has the sign of each parameter as a factor, in theory and in the library."""
+    """The escort step has the sign of each parameter as a factor, in theory and in the library.
+
+    The gradient of the escort policy has the sign of each score as a factor of its gradient.
+    """
+    rng = np.random.default_rng(9)
+    for p, draw in product(EXPONENTS, range(40)):
+        network, theta = Network(rng, int(rng.integers(2, 7)), 5), rng.normal(size=5)
+        exact = complex_step(network.then(partial(escort_of, p=p)), theta)
+        f = network.scores(theta)
+        error = (exact - escort_gradient(f, network.gradient(theta), p, signed)) / (
+            1 + np.abs(exact).max()
+        )
+        where = {"p": p, "step": "network", "draw": draw}
+        _compare_with_zero(compare, "relative error of the gradient", error, where)
     for p in EXPONENTS:
         steps = {
             "formula": partial(escort_step, p=p, signed=signed),
