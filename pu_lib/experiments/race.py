@@ -19,15 +19,17 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float, as_int, underflow_to_zero
 from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
     Chunk,
+    digest_of,
     mdp_of,
     naming_run,
     problem_of,
@@ -36,15 +38,17 @@ from pu_lib.experiments.cells import (
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import Measured, base_cell, run_chunks
+from pu_lib.experiments.sweep import Measured, base_cell, require_repeatable, run_chunks
 from pu_lib.experiments.thresholds import MEAN_RUNS, MEDIAN_RUNS, Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
+from pu_lib.records import Record, axes_of, described, line_of
 from pu_lib.settings import as_list, find_name
-from pu_lib.updates import UPDATES, Update, label_of, name_of
+from pu_lib.updates import UPDATES, Update, label_of, name_of, style_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["RACE_STEP_SIZES", "Race", "RaceEntry", "race"]
 
@@ -114,7 +118,7 @@ class RaceEntry:
 
 
 @dataclass(frozen=True, repr=False)
-class Race(Sequence[RaceEntry]):
+class Race(Record, Sequence[RaceEntry]):
     """The results of a race: a sequence of entries from the fastest to the slowest.
 
     When printed, or shown by a notebook, a race is a table of the best step sizes and times,
@@ -128,10 +132,14 @@ class Race(Sequence[RaceEntry]):
         One entry per update; updates that never reached the target come last.
     max_steps : int
         The cap of a run.
+    about : mapping
+        What made the race: the updates with the source of those that are not of the library, the
+        settings, the seed, the digest of the process, and versions.
     """
 
     entries: tuple[RaceEntry, ...]
     max_steps: int
+    about: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @overload
     def __getitem__(self, index: int) -> RaceEntry: ...
@@ -190,6 +198,71 @@ class Race(Sequence[RaceEntry]):
             for step_size, summary in entry.summaries.items()
         ]
         return pd.DataFrame(rows)
+
+    def plot(self, ax: Axes | None = None, statistic: str = "mean") -> Axes:
+        """Draw the time to the target against the step size and return the axes.
+
+        Bands are 95 % intervals. An update without enough runs for an interval has no band. Hollow
+        markers denote updates with options that differ from those of the registered update.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes. The default is axes in a new figure.
+        statistic : {"mean", "median"}
+            The restricted mean or the median.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with one curve for each update.
+
+        Raises
+        ------
+        ValueError
+            If the statistic is unknown.
+        ModuleNotFoundError
+            If matplotlib is not installed.
+        """
+        statistic, ax = find_name("statistic", statistic, ("mean", "median")), axes_of(ax)
+        for entry in self:
+            sizes, summaries = list(entry.summaries), list(entry.summaries.values())
+            values, low, high = (
+                np.array([getattr(summary, statistic + end) for summary in summaries])
+                for end in ("", "_low", "_high")
+            )
+            style = line_of(entry.update)
+            marker = style_of(entry.update).marker if style else "o"
+            fill = "full" if entry.update in UPDATES else "none"
+            (line,) = ax.plot(
+                sizes, values, marker=marker, fillstyle=fill, label=entry.label, **style
+            )
+            if np.isfinite(low).all():  # otherwise there are too few runs for an interval
+                colour = line.get_color()
+                ax.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$")
+        ax.set(ylabel=f"steps to the target ({statistic}, capped)")
+        ax.legend()
+        return ax
+
+    def _arrays(self) -> dict[str, Any]:
+        rows = [
+            (entry.update, step_size, *asdict(summary).values())
+            for entry in self
+            for step_size, summary in entry.summaries.items()
+        ]
+        names, *numbers = zip(*rows, strict=True)
+        return {"updates": names, "numbers": np.array(numbers), "max_steps": self.max_steps}
+
+    @classmethod
+    def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Race:
+        summaries: dict[str, dict[float, Summary]] = {}
+        for name, (step_size, runs, *others) in zip(
+            arrays["updates"].tolist(), arrays["numbers"].T.tolist(), strict=True
+        ):
+            summaries.setdefault(name, {})[step_size] = Summary(int(runs), *others)
+        entries = tuple(RaceEntry(name, by_size) for name, by_size in summaries.items())
+        return cls(entries, int(arrays["max_steps"]), about)
 
     def _rows(self) -> list[list[str]]:
         """Return the cells of the printed table; the first row is the head."""
@@ -288,8 +361,8 @@ def race(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, a name is unknown, or an
-        argument is out of range or repeated.
+        If the process cannot be read or its baseline is already optimal, a name is unknown, an
+        argument is out of range or repeated, or an update keeps state in its attributes.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
     runs, options = as_int("runs", runs, low=1, high=_MOST_RUNS), require_options(options)
@@ -313,6 +386,8 @@ def race(
         cell = base_cell(
             named, racers[0], SCHEMES[scheme], options, max_steps, target, seed, experiment="race"
         )
+        for update in racers:
+            require_repeatable(update, cell)
         for longer in range(1 + _LONGER * (step_sizes is None)):
             chunks = [
                 Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
@@ -330,7 +405,17 @@ def race(
             if not todo:
                 break
     order = sorted(_entries(summaries), key=lambda entry: (not entry.finished, entry.best.mean))
-    return Race(tuple(order), cell.max_steps)
+    about = described(
+        racers,
+        digest_of(cell),
+        scheme=scheme,
+        runs=runs,
+        max_steps=cell.max_steps,
+        target=cell.target,
+        options=vars(options),
+        seed=seed,
+    )
+    return Race(tuple(order), cell.max_steps, about)
 
 
 def _entries(summaries: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:

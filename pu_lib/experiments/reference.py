@@ -367,6 +367,7 @@ def run_reference(
     chosen = configured(update, options)
     actor = _actor(chosen, options) if actor is None else actor
     start = actor.start(start_of(chosen, A, options))
+    memory = chosen._memory(S, n_actions=A)
     hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
     live = [[0.0 if mdp.terminal[s] else 1.0] * A for s in range(S)]
     run = Reference(
@@ -428,7 +429,13 @@ def run_reference(
             factor = _power(gamma, length)
             factor_sum += factor
             weight = eta * (factor * (run.episodes / factor_sum))
-        run.theta[x] = actor.step(run.theta[x], policy[x], run.q[x], weight, stream)
+        if memory is None:
+            run.theta[x] = actor.step(run.theta[x], policy[x], run.q[x], weight, stream)
+        else:
+            row = np.array(run.theta[x]), np.array(run.q[x]), np.array(weight)
+            with np.errstate(over="ignore", invalid="ignore"):
+                new, memory[x] = chosen._move(*row, stream.generator(), memory[x])
+            run.theta[x] = new.tolist()
         policy[x] = actor.policy(run.theta[x])
 
         # End of the trajectory

@@ -56,6 +56,7 @@ __all__ = [
     "chunks_of",
     "compiled_updates",
     "grid",
+    "require_repeatable",
     "run_cell",
     "run_chunk",
     "run_chunks",
@@ -110,8 +111,9 @@ def grid(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, an update has no kernel, a
-        name is unknown, or an argument is out of range or repeated.
+        If the process cannot be read or its baseline is already optimal, an update has no kernel or
+        keeps state in its attributes, a name is unknown, or an argument is out of range or
+        repeated.
     """
     with naming_the_extra():
         from pu_lib.experiments.database import setting_text, update_words, words_of
@@ -138,6 +140,8 @@ def grid(
         base_cell(each, chosen[0], chosen_schemes[0], options, max_steps, target, seed, title)
         for each in _variants(first, process, dict(parameters or {}))
     ]
+    for update in chosen:
+        require_repeatable(update, cells[0])
     for cell in cells:
         setting_text(words_of(cell))  # raises if a database cannot store the setting
     return chunks_of(
@@ -224,6 +228,11 @@ def base_cell(
     )
     _require_size(cell)
     return cell
+
+
+def require_repeatable(update: Update, cell: Cell) -> None:
+    """Raise a `ValueError` if repeated steps of an update differ at a state of the process."""
+    update._require_repeatable(update.initial(1, problem_of(cell, 0).n_actions)[0])
 
 
 def _require_size(cell: Cell) -> None:
@@ -379,7 +388,7 @@ def sweep(
         If the database is damaged, has runs of another engine or process, or cannot be written.
     ValueError
         If the process cannot be read or its baseline is already optimal, an argument is out of
-        range, or the scheduler cannot be used.
+        range, an update keeps state in its attributes, or the scheduler cannot be used.
     ModuleNotFoundError
         If pandas or pyarrow is not installed.
     """
