@@ -15,7 +15,7 @@ import pu_lib
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "update with memory"]
+PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "own update to saved curves"]
 MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")]
 
 
