@@ -159,6 +159,26 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     os.register_at_fork(after_in_child=_unseeded.cache_clear)
 
 
+def as_names(name: str, values: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return `count` names as a tuple; raise a `ValueError` that shows the first invalid one."""
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    if isinstance(listed, str) or not isinstance(listed, Sequence) or len(listed) != count:
+        raise ValueError(f"{name}: expected {count} names, got {safe_repr(values)}.")
+    for value in listed:
+        # Files store no lone surrogates, and NumPy drops null characters at the end of a text.
+        if not (isinstance(value, str) and value and "\0" not in value and is_unicode(value)):
+            raise ValueError(
+                f"{name}: expected texts, not empty and without null characters or lone "
+                f"surrogates, got {safe_repr(value)}."
+            )
+    return tuple(map(str, listed))
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text has no lone surrogates, which no encoding of Unicode can write."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def require_distributions(name: str, rows: Floats, expected: str = "probabilities") -> None:
     """Raise a `ValueError` unless each row (last axis) is non-negative and sums to 1 within 1e-9.
 

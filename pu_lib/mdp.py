@@ -26,7 +26,7 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
@@ -43,6 +43,7 @@ from pu_lib.arrays import (
     as_float,
     as_float_array,
     as_int,
+    as_names,
     underflow_to_zero,
 )
 from pu_lib.files import replacing
@@ -55,7 +56,9 @@ __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 # a factor of about 1 + e / (1 - discount), which may be at most 1 + 1e-6.
 _SUM_TOLERANCE = 1e-9
 _VALUE_TOLERANCE = 1e-6
-_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a saved file
+_NAMES = ("states", "actions")
+_OPTIONAL = {"terminal", *_NAMES}
+_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal", *_NAMES)  # in a saved file
 _CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
 _KNOWN = {*_ARRAYS, *_CSR_ARRAYS, "_is_array"}
 _LARGEST_ITEM = 32  # bytes of a number in a file; the largest is a complex long double
@@ -160,7 +163,7 @@ class Optimum:
 
 _FIXED = {
     "n_states", "n_actions", "discount", "terminal", "initial", "rewards", "transition_rewards",
-    "_matrix",
+    "states", "actions", "_matrix",
 }  # fmt: skip
 
 
@@ -184,6 +187,9 @@ class FiniteMDP:
         States that end a trajectory. By default there are none. Their rows of `transitions` must be
         zero or a loop to the state itself, and their expected rewards zero. Rewards of transitions
         out of terminal states are ignored.
+    states, actions : sequence of str, optional
+        Names of the n_states states and of the n_actions actions, for errors, tables and pages.
+        Indices alone identify states and actions, so that names may repeat.
 
     Raises
     ------
@@ -200,6 +206,15 @@ class FiniteMDP:
     5.0
     >>> round(mdp.optimal().performance, 6)
     10.0
+
+    Names appear in errors:
+
+    >>> named = FiniteMDP([[[1], [1]]], [[1, 0]], [1], 0.9, states=["shop"], actions=["buy", "go"])
+    >>> named.performance([[0.5, 0.6]])
+    Traceback (most recent call last):
+    ...
+    ValueError: pi: expected non-negative probabilities that sum to 1, got [0.5 0.6] (sum 1.1) at \
+state 0 (shop).
     """
 
     @underflow_to_zero
@@ -210,6 +225,9 @@ class FiniteMDP:
         initial: ArrayLike,
         discount: float,
         terminal: ArrayLike | None = None,
+        *,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
     ) -> None:
         rewards = as_float_array("rewards", rewards, copy=True)
         if rewards.ndim not in (2, 3) or rewards.size == 0:
@@ -218,6 +236,8 @@ class FiniteMDP:
                 f"with at least one of each, got {rewards.shape}."
             )
         self.n_states, self.n_actions = rewards.shape[:2]
+        self.states = None if states is None else as_names("states", states, self.n_states)
+        self.actions = None if actions is None else as_names("actions", actions, self.n_actions)
         self._ones = np.ones(self.n_actions)
         self.discount = _discount(discount)
         self._policy_tolerance = _sum_tolerance(self.discount, self.n_actions)
@@ -396,7 +416,9 @@ class FiniteMDP:
             raise ValueError(f"initial: expected {self.n_states} probabilities, got {p0.shape}.")
         if np.any(p0 < 0.0):
             state = int(np.argmax(p0 < 0.0))
-            raise ValueError(f"initial: expected probabilities, got {p0[state]} at state {state}.")
+            raise ValueError(
+                f"initial: expected probabilities, got {p0[state]} at {self._state(state)}."
+            )
         if abs(p0.sum() - 1.0) > _SUM_TOLERANCE:
             raise ValueError(
                 f"initial: the probabilities sum to {p0.sum():.12g}, not 1; divide them by it."
@@ -421,13 +443,20 @@ class FiniteMDP:
         if np.any(paying):
             state = int(np.argmax(paying))
             raise ValueError(
-                f"rewards: terminal state {state} pays {rewards[state]}; a trajectory ends there, "
-                "so give zeros."
+                f"rewards: terminal {self._state(state)} pays {rewards[state]}; a trajectory ends "
+                "there, so give zeros."
             )
         return rewards
 
+    def _state(self, state: int) -> str:
+        """Return a state for a message, as in ``state 3 (low stock)``."""
+        return f"state {state}" + ("" if self.states is None else f" ({self.states[state]})")
+
     def _where(self, row: int) -> str:
-        return f"state {row // self.n_actions}, action {row % self.n_actions}"
+        """Return the state and the action of a row of the matrix for a message."""
+        state, action = divmod(row, self.n_actions)
+        name = "" if self.actions is None else f" ({self.actions[action]})"
+        return f"{self._state(state)}, action {action}{name}"
 
     # Storage
 
@@ -480,6 +509,7 @@ class FiniteMDP:
             "initial": self.initial,
             "discount": self.discount,
             "terminal": self.terminal,
+            **{name: value for name in _NAMES if (value := getattr(self, name)) is not None},
         }
         with replacing(path) as file:  # given a path, NumPy would append .npz
             if isinstance(self._matrix, np.ndarray):
@@ -503,11 +533,11 @@ class FiniteMDP:
         ----------
         path : path
             The JSON file that the page *Build a world* downloads, or an archive of the arrays
-            `transitions`, `rewards`, `initial`, `discount` and, optionally, `terminal`, in the
-            shapes of the constructor. Instead of `transitions` the archive may have the arrays of
-            a matrix that `scipy.sparse.save_npz` writes in format "csr". Files of other languages
-            may have zeros and ones for `terminal`, one column or row for `initial` and `terminal`,
-            and an array of one number for `discount`.
+            `transitions`, `rewards`, `initial`, `discount` and, optionally, `terminal`, `states`
+            and `actions`, in the shapes of the constructor. Instead of `transitions` the archive
+            may have the arrays of a matrix that `scipy.sparse.save_npz` writes in format "csr".
+            Files of other languages may have zeros and ones for `terminal`, one column or row for
+            `initial` and `terminal`, and an array of one number for `discount`.
 
         Returns
         -------
@@ -549,6 +579,7 @@ class FiniteMDP:
                 arrays["initial"],
                 arrays["discount"],
                 arrays.get("terminal"),
+                **{name: arrays.get(name) for name in _NAMES},
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
@@ -859,7 +890,7 @@ class FiniteMDP:
         state = int(np.argmax(off))
         raise ValueError(
             f"pi: expected non-negative probabilities that sum to 1, got {policy[state]} "
-            f"(sum {policy[state].sum():.12g}) at state {state}."
+            f"(sum {policy[state].sum():.12g}) at {self._state(state)}."
             + _sum_advice(policy[state].sum(), self.discount, tolerance)
         )
 
@@ -909,7 +940,7 @@ def _require_names(path: str | PathLike[str], names: set[str], kind: str = "arch
     """Raise an error unless an archive or a file has the arrays of a process and no others."""
     sparse = "transitions" not in names and names >= set(_CSR_ARRAYS)
     known = _KNOWN - {"transitions"} if sparse else set(_ARRAYS)
-    missing = known.intersection(_ARRAYS) - names - {"terminal"}
+    missing = known.intersection(_ARRAYS) - names - _OPTIONAL
     if missing:
         raise _BadContentError(f"{path}: the {kind} lacks {', '.join(sorted(missing))}.")
     if names - known:
@@ -945,11 +976,14 @@ def _require_sizes(
     full = pairs * shape[0]
     most = {"rewards": full, "transitions": full, "data": full, "indices": full}
     most |= {"initial": shape[0], "terminal": shape[0], "indptr": pairs + 1}
+    most |= {"states": shape[0], "actions": shape[1]}
     for name, (got, dtype) in headers.items():
         limit = max(most.get(name, 1), 100)  # so that messages on small arrays are the same
-        if math.prod(got) > limit or dtype.itemsize > _LARGEST_ITEM:
+        kind = "names" if name in _NAMES else "numbers"
+        large = dtype.itemsize > _LARGEST_ITEM and kind == "numbers"
+        if math.prod(got) > limit or large:
             raise _BadContentError(
-                f"{path}: {name}: expected numbers, at most {limit} as the rewards of shape "
+                f"{path}: {name}: expected {kind}, at most {limit} as the rewards of shape "
                 f"{shape} say, got shape {got} of type {dtype}."
             )
     total = sum(math.prod(got) * dtype.itemsize for got, dtype in headers.values())

@@ -65,6 +65,8 @@ class Trajectory:
         The weight :math:`\eta_t\,d_t(s)` of each step, which is 0 at terminal states.
     label : str
         The short name of the update.
+    states, actions : tuple of str or None
+        The names of states and actions of the process.
 
     Examples
     --------
@@ -82,6 +84,8 @@ class Trajectory:
     performance: Floats
     weights: Floats
     label: str = ""
+    states: tuple[str, ...] | None = None
+    actions: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         steps, n_states, n_actions = len(self.weights), *self.policies.shape[1:]
@@ -98,7 +102,8 @@ class Trajectory:
         pandas.DataFrame
             A table with the columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``,
             ``v``, ``performance`` and ``weight``. The weight is the weight of the step at time t,
-            or NaN at the last time.
+            or NaN at the last time. If states or actions have names, the columns ``state_name`` and
+            ``action_name`` have them.
 
         Raises
         ------
@@ -111,9 +116,17 @@ class Trajectory:
         times, n_states, n_actions = self.policies.shape
         weights = np.vstack([self.weights, np.full((1, n_states), np.nan)])
         grid = np.indices((times, n_states, n_actions))
+        names = {
+            f"{axis}_name": np.array(known, dtype=object)[numbers.ravel()]
+            for axis, numbers, known in zip(
+                _AXES, grid, (None, self.states, self.actions), strict=True
+            )
+            if known is not None
+        }
         return pd.DataFrame(
             {
                 **{name: axis.ravel() for name, axis in zip(_AXES, grid, strict=True)},
+                **names,
                 "theta": self.theta.ravel(),
                 "policy": self.policies.ravel(),
                 "q": self.q.ravel(),
@@ -225,6 +238,8 @@ def run(
         performance=performances,
         weights=weights[:-1],
         label=label_of(update),
+        states=mdp.states,
+        actions=mdp.actions,
     )
 
 

@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float_array, as_int, safe_repr
+from pu_lib.arrays import as_float_array, as_int, is_unicode, safe_repr
 from pu_lib.domains import DOMAINS, PAPER, Domain
 from pu_lib.experiments.cells import (
     IN_COLUMNS,
@@ -685,7 +685,7 @@ def _checked_words(words: Words) -> Words:
     for name in CELL_COLUMNS:
         value, kind = words[name], COLUMNS.field(name).type
         if kind == _WORDS:
-            if not (isinstance(value, str) and value and _is_unicode(value)):
+            if not (isinstance(value, str) and value and is_unicode(value)):
                 raise ValueError(
                     f"{name}: expected a text, not empty and without lone surrogates, got "
                     f"{safe_repr(value)}."
@@ -697,11 +697,6 @@ def _checked_words(words: Words) -> Words:
         checked[name] = value
     parse(checked["options"].removesuffix(_KEEP))
     return checked
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether a text has no lone surrogates, which no encoding of Unicode can write."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def setting_text(words: Words) -> str:
