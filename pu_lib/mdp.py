@@ -40,6 +40,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from pu_lib.arrays import (
     Floats,
     as_bool_array,
+    as_csr,
     as_float,
     as_float_array,
     as_int,
@@ -47,6 +48,7 @@ from pu_lib.arrays import (
     underflow_to_zero,
 )
 from pu_lib.files import replacing
+from pu_lib.other_libraries import as_quantecon, read_quantecon, read_toolbox
 from pu_lib.world import read_json, to_text
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
@@ -236,8 +238,8 @@ state 0 (shop).
                 f"with at least one of each, got {rewards.shape}."
             )
         self.n_states, self.n_actions = rewards.shape[:2]
-        self.states = None if states is None else as_names("states", states, self.n_states)
-        self.actions = None if actions is None else as_names("actions", actions, self.n_actions)
+        self.states = as_names("states", states, self.n_states)
+        self.actions = as_names("actions", actions, self.n_actions)
         self._ones = np.ones(self.n_actions)
         self.discount = _discount(discount)
         self._policy_tolerance = _sum_tolerance(self.discount, self.n_actions)
@@ -312,7 +314,7 @@ state 0 (shop).
                     f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
                     f"say, got {transitions.shape}."
                 )
-            matrix = _checked_csr(transitions)
+            matrix = as_csr("transitions", transitions)
             matrix.sum_duplicates()
             most_entries = int(np.diff(matrix.indptr).max())
             if self.n_states < _SPARSE_FROM_STATES:
@@ -322,8 +324,7 @@ state 0 (shop).
         ):
             raise ValueError(
                 "transitions: expected an array or one sparse matrix, got a list; for a matrix of "
-                "each action, use scipy.sparse.vstack(transitions, 'csr')"
-                "[np.arange(n_actions * n_states).reshape(n_actions, n_states).T.ravel()]."
+                "each action, use FiniteMDP.from_pymdptoolbox(transitions, rewards, discount)."
             )
         else:
             dense = as_float_array("transitions", transitions, copy=True)  # type: ignore[arg-type]
@@ -450,13 +451,12 @@ state 0 (shop).
 
     def _state(self, state: int) -> str:
         """Return a state for a message, as in ``state 3 (low stock)``."""
-        return f"state {state}" + ("" if self.states is None else f" ({self.states[state]})")
+        return _with_name("state", state, self.states)
 
     def _where(self, row: int) -> str:
         """Return the state and the action of a row of the matrix for a message."""
         state, action = divmod(row, self.n_actions)
-        name = "" if self.actions is None else f" ({self.actions[action]})"
-        return f"{self._state(state)}, action {action}{name}"
+        return f"{self._state(state)}, {_with_name('action', action, self.actions)}"
 
     # Storage
 
@@ -583,6 +583,136 @@ state 0 (shop).
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_quantecon(
+        cls,
+        ddp: Any,
+        initial: ArrayLike | None = None,
+        terminal: ArrayLike | None = None,
+        *,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
+    ) -> FiniteMDP:
+        """Return the process of a `DiscreteDP` of QuantEcon.
+
+        Parameters
+        ----------
+        ddp : quantecon.markov.DiscreteDP
+            The problem, in any of its forms: dense or sparse, by state and action or by pair.
+        initial, terminal, states, actions
+            As for the constructor, because QuantEcon has no initial state and no ends. The default
+            of `initial` is the uniform distribution of the states that are not terminal.
+
+        Returns
+        -------
+        FiniteMDP
+            The process. Large sparse problems stay sparse.
+
+        Raises
+        ------
+        ValueError
+            If an action is infeasible in a state; the message names both. Also if the constructor
+            refuses the arrays, as at a discount of 1.
+        """
+        transitions, rewards = read_quantecon(ddp)
+        if (infeasible := np.argwhere(np.isneginf(rewards))).size:
+            states = as_names("states", states, rewards.shape[0])
+            actions = as_names("actions", actions, rewards.shape[1])
+            state, action = infeasible[0]
+            raise ValueError(
+                f"ddp: {_with_name('action', action, actions)} is infeasible in "
+                f"{_with_name('state', state, states)} (reward -inf), but in a FiniteMDP all "
+                "states have all actions; give the pair the reward and the transitions of a "
+                "feasible action of the state."
+            )
+        return cls._imported(transitions, rewards, ddp.beta, initial, terminal, states, actions)
+
+    @classmethod
+    def from_pymdptoolbox(
+        cls,
+        transitions: Any,
+        rewards: Any,
+        discount: float,
+        initial: ArrayLike | None = None,
+        terminal: ArrayLike | None = None,
+        *,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
+    ) -> FiniteMDP:
+        """Return the process of arrays in the order of pymdptoolbox, with the actions first.
+
+        Parameters
+        ----------
+        transitions : array_like, shape (n_actions, n_states, n_states), or sequence of matrices
+            Transition probabilities, or a dense or sparse matrix for each action.
+        rewards : array_like or sequence of matrices
+            Rewards of shape (n_states,), (n_states, n_actions) or (n_actions, n_states, n_states),
+            or a dense or sparse matrix for each action.
+        discount : float
+            Discount factor in [0, 1).
+        initial, terminal, states, actions
+            As for the constructor. The default of `initial` is the uniform distribution of the
+            states that are not terminal.
+
+        Returns
+        -------
+        FiniteMDP
+            The process. If some matrix is sparse, rewards of transitions are replaced by their
+            expectations.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not agree, or the constructor refuses the arrays.
+        """
+        arrays = read_toolbox(transitions, rewards)
+        return cls._imported(*arrays, discount, initial, terminal, states, actions)
+
+    @classmethod
+    def _imported(
+        cls,
+        transitions: Any,
+        rewards: Floats,
+        discount: float,
+        initial: ArrayLike | None,
+        terminal: ArrayLike | None,
+        states: Sequence[str] | None,
+        actions: Sequence[str] | None,
+    ) -> FiniteMDP:
+        """Return a process that starts evenly in the states that do not end, if `initial` is None.
+
+        Other libraries have no initial distribution.
+        """
+        if initial is None:
+            n = len(rewards)
+            ends = np.zeros(n, bool)
+            if terminal is not None:
+                ends = as_bool_array("terminal", terminal, (n,))
+            initial = np.where(ends, 0.0, 1.0 / max(1, int((~ends).sum())))
+        return cls(
+            transitions, rewards, initial, discount, terminal, states=states, actions=actions
+        )
+
+    def to_quantecon(self) -> Any:
+        """Return the process as a `quantecon.markov.DiscreteDP`.
+
+        Terminal states become loops without a reward, so that their value stays 0. Rewards of
+        transitions are replaced by their expectations. The initial distribution and the names are
+        left out: give them to `from_quantecon` on the way back.
+
+        Returns
+        -------
+        quantecon.markov.DiscreteDP
+            The problem by state and action, or by pair with a sparse matrix if the process is
+            sparse.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If quantecon is not installed.
+        """
+        return as_quantecon(self)
 
     def to_world(self) -> str:
         """Return the text that opens the process in the page *Build a world*, after ``#``.
@@ -904,6 +1034,11 @@ state 0 (shop).
             )
 
 
+def _with_name(kind: str, index: int, names: Sequence[str] | None) -> str:
+    """Return a state or an action for a message, as in ``state 3 (low stock)``."""
+    return f"{kind} {index}" + ("" if names is None else f" ({names[index]})")
+
+
 def _largest(errors: Floats) -> float:
     return float(np.abs(errors).max())
 
@@ -1017,24 +1152,6 @@ def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.
     except _UNREADABLE as error:
         raise ValueError(f"{path}: no sparse matrix of transitions ({error}).") from None
     return matrix
-
-
-def _checked_csr(matrix: Any) -> scipy.sparse.csr_array:
-    """Return a copy in CSR form; raise a `ValueError` if indices are out of range or inconsistent.
-
-    SciPy's conversions and products do not check indices: they would read or write foreign memory.
-    """
-    try:
-        if matrix.format in ("coo", "dia"):  # the constructors check the indices
-            indices = matrix.coords if matrix.format == "coo" else matrix.offsets
-            matrix = type(matrix)((matrix.data, indices), shape=matrix.shape)
-        elif hasattr(matrix, "check_format"):  # csr, csc, bsr
-            matrix.check_format(full_check=True)
-        copy = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
-        copy.check_format(full_check=True)
-    except _UNREADABLE as error:
-        raise ValueError(f"transitions: the sparse matrix is invalid ({error}).") from None
-    return copy
 
 
 def _discount(discount: float) -> float:

@@ -860,21 +860,12 @@ def test_solutions_do_not_depend_on_the_unit_of_rewards(unit):
         ({"terminal": [0, 1]}, r"np.asarray\(terminal\) == 1"),
         ({"terminal": [1]}, r"np.isin\(np.arange\(n_states\), terminal\)"),
         ({"rewards": [[1.0], [0.0]], "transitions": np.ones((1, 2, 2)) / 2}, "np.moveaxis"),
-        ({"transitions": [scipy.sparse.eye_array(2)] * 2}, "scipy.sparse.vstack"),
+        ({"transitions": [scipy.sparse.eye_array(2)] * 2}, "use FiniteMDP.from_pymdptoolbox"),
     ],
 )
 def test_arguments_in_the_form_of_other_libraries_are_rejected_with_advice(changed, sentence):
     with pytest.raises(ValueError, match=sentence):
         FiniteMDP(**(arguments() | changed))
-
-
-def test_advice_on_a_matrix_of_each_action_is_right():
-    mdp = random_process(np.random.default_rng(0), n_states=5)
-    transitions = [scipy.sparse.csr_array(mdp.transitions[:, a]) for a in range(3)]
-    order = np.arange(15).reshape(3, 5).T.ravel()
-    stacked = scipy.sparse.vstack(transitions, "csr")[order]
-    again = FiniteMDP(stacked, mdp.rewards, mdp.initial, mdp.discount)
-    assert np.array_equal(again.transitions, mdp.transitions)
 
 
 def test_load_reads_archives_of_languages_that_have_only_matrices(tmp_path):
