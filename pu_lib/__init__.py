@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pu_lib.extras import naming_the_extra
 
 if TYPE_CHECKING:
+    from pu_lib.chapters.unlearning.quantities import unlearn
     from pu_lib.claims import Finding, confirm, judge, ledger
     from pu_lib.domains import DOMAINS, from_gymnasium
     from pu_lib.experiments.race import race
@@ -51,6 +52,7 @@ _HOMES = {
     "register": "updates",
     "run": "trajectories",
     "sweep": "experiments.sweep",
+    "unlearn": "chapters.unlearning.quantities",
 }
 _MODULES = ("claims", "domains", "exact", "mdp", "trajectories", "updates")
 
@@ -71,6 +73,7 @@ __all__ = [
     "register",
     "run",
     "sweep",
+    "unlearn",
 ]
 
 
