@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pu_lib.claims import Finding, confirm, judge, ledger
     from pu_lib.domains import DOMAINS, from_gymnasium
     from pu_lib.experiments.race import race
-    from pu_lib.experiments.sweep import sweep
+    from pu_lib.experiments.sweep import merge_parts, sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
     from pu_lib.updates import UPDATES, Update, make_update, register
@@ -48,6 +48,7 @@ _HOMES = {
     "judge": "claims",
     "ledger": "claims",
     "make_update": "updates",
+    "merge_parts": "experiments.sweep",
     "race": "experiments.race",
     "register": "updates",
     "run": "trajectories",
@@ -69,6 +70,7 @@ __all__ = [
     "judge",
     "ledger",
     "make_update",
+    "merge_parts",
     "race",
     "register",
     "run",

@@ -6,7 +6,7 @@ import argparse
 from fractions import Fraction
 from typing import Any
 
-from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update
+from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update, make_update
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> int:
     update = as_update(arguments.update)
     p, factor = escort_options(arguments)
     if isinstance(update, EscortPolicyGradient) and "=" not in arguments.update:
-        update = EscortPolicyGradient(p=exact(p, "p"), factor=factor)
+        update = make_update("pg-es", p=exact(p, "p"), factor=factor)
     try:
         number = unlearn(
             update,

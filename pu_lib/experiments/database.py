@@ -7,8 +7,8 @@ an error, even if the runs are of another update or step size.
 A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
 the sweep is killed, the chunks that were being computed are lost, but no chunk that was written. A
 power failure may also lose the last few chunks that were written. Several sweeps on one machine may
-share a database. The database must be on a local disk, because SQLite's write-ahead log needs
-shared memory.
+share a database on a local disk, because SQLite's write-ahead log then needs shared memory. A
+database that one program uses alone, such as that of a part of a sweep, may be on a network disk.
 """
 
 from __future__ import annotations
@@ -245,6 +245,8 @@ class Database:
         The directory. Unless `read_only` is true, it is created if it does not exist.
     read_only : bool, optional
         Whether to open the database for reading alone, which needs no permission to write.
+    exclusive : bool, optional
+        Whether no other program may use the database meanwhile; it may then be on a network disk.
 
     Attributes
     ----------
@@ -260,8 +262,14 @@ class Database:
         runs of another engine.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], read_only: bool = False) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        read_only: bool = False,
+        exclusive: bool = False,
+    ) -> None:
         self.directory, self._read_only = Path(directory), read_only
+        self._exclusive = exclusive
         self.path = self.directory / "runs.sqlite"
         self._processes: dict[tuple[Any, ...], str] = {}  # digests, by `_process_key`
         self._last_setting = 0  # the last id whose process is in `_processes`
@@ -309,13 +317,16 @@ class Database:
         for path in (self.directory, self.path):
             if path.exists() and not os.access(path, os.W_OK):
                 raise DatabaseError(f"{path}: is read-only; {_DISK}.")
-        if (kind := _file_system(self.directory)) in _NETWORK:
+        if not self._exclusive and (kind := _file_system(self.directory)) in _NETWORK:
             raise DatabaseError(f"{self.directory}: is on a network disk ({kind}); {_DISK}.")
 
     def _connect(self) -> sqlite3.Connection:
         """Open the file; nothing is written if it is opened for reading alone."""
         if not self._read_only:
-            return sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+            connection = sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+            if self._exclusive:  # before the first access, so that no shared memory is used
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            return connection
         address = f"{self.path.resolve().as_uri()}?mode=ro"
         log, shared = (self.path.with_name(f"{self.path.name}-{x}") for x in ("wal", "shm"))
         writable = os.access(self.directory, os.W_OK)
@@ -555,6 +566,24 @@ class Database:
                 if process == setting.process or (not process and _never_changes(cell.process)):
                     added += self._add(setting, group)
         return added
+
+    def add(self, runs: pd.DataFrame) -> None:
+        """Write all runs of a table that are not in the database.
+
+        Parameters
+        ----------
+        runs : pandas.DataFrame
+            A table with the columns `COLUMNS`, such as the result of `read`.
+
+        Raises
+        ------
+        DatabaseError
+            If the table is not valid, or the database cannot be written, has runs of another
+            process or engine, or has different results of a run.
+        """
+        with self._transaction():
+            for words, engine, process, group in _by_setting(_checked(runs)):
+                self._add(_Setting(setting_text(words), process, engine), group)
 
     # Reading
 
