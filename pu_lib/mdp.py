@@ -27,7 +27,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any
@@ -82,7 +82,7 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The exact values, performance and occupancy of a policy.
 
@@ -105,7 +105,10 @@ class Evaluation:
     performance: float
     residual: float
     method: str
-    _occupancy: Callable[[], Floats] = field(repr=False)
+    _occupancy: Callable[[], Floats]
+
+    def __repr__(self) -> str:
+        return f"Evaluation(performance={self.performance:.6g}, n_states={len(self.v)})"
 
     @cached_property
     @underflow_to_zero
@@ -123,7 +126,7 @@ class Evaluation:
         return f"Solved {self.method}; the Bellman equation holds to {self.residual:.1e}."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Optimum:
     """Optimal values and an optimal policy.
 
@@ -152,6 +155,10 @@ class Optimum:
     iterations: int
     converged: bool
     message: str
+
+    def __repr__(self) -> str:
+        ending = "" if self.converged else ", not converged"
+        return f"Optimum(performance={self.performance:.6g}, n_states={len(self.v)}{ending})"
 
     def require(self) -> Optimum:
         """Return this optimum, or raise a `ValueError` if policy iteration has not converged."""
@@ -206,8 +213,8 @@ class FiniteMDP:
     >>> mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9)
     >>> round(mdp.performance([[0.5, 0.5]]), 6)
     5.0
-    >>> round(mdp.optimal().performance, 6)
-    10.0
+    >>> mdp.optimal()
+    Optimum(performance=10, n_states=1)
 
     Names appear in errors:
 

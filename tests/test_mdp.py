@@ -908,3 +908,14 @@ def test_load_reads_headers_before_arrays(change, sentence, tmp_path):
 def test_digest_ignores_the_sign_of_a_zero_discount():
     mdps = [FiniteMDP(**(arguments() | {"discount": zero})) for zero in (0.0, -0.0)]
     assert mdps[0].digest == mdps[1].digest
+
+
+def test_values_are_printed_without_their_arrays():
+    mdp = random_process(np.random.default_rng(0), n_states=50)
+    performance = mdp.optimal().performance
+    assert repr(mdp.optimal()) == f"Optimum(performance={performance:.6g}, n_states=50)"
+    shown = repr(mdp._policy_iteration(1))
+    assert shown.endswith(", n_states=50, not converged)")
+    uniform = np.full((50, 3), 1 / 3)
+    value = mdp.performance(uniform)
+    assert repr(mdp.evaluate(uniform)) == f"Evaluation(performance={value:.6g}, n_states=50)"

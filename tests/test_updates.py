@@ -635,7 +635,7 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
             return theta
 
     class Louder(type(UPDATES["pg-sm"])):
-        name, label = "louder", "LOUDER"
+        name, label = "louder", "Louder"
 
     class Still:
         def advance(self, theta, q, weight, rng):
@@ -651,10 +651,10 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
         "chain", step_sizes=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()]
     )
     assert [(entry.label, entry.finished) for entry in ranking] == [
-        ("louder", True),
-        ("frozen", False),
+        ("Louder", True),
+        ("FROZEN", False),
     ]
-    assert ranking.notes[0].startswith("No run of frozen reached")
+    assert ranking.notes[0].startswith("No run of FROZEN reached")
 
 
 def test_plain_loop_calls_a_custom_policy():

@@ -70,18 +70,21 @@ class RaceEntry:
         The update as a string, such as ``pg-es factor=drop``.
     summaries : dict of float to Summary
         The statistics at each step size.
+    own_label : str
+        The label of an update that is not registered.
     """
 
     update: str
     summaries: dict[float, Summary] = field(repr=False)
+    own_label: str = field(default="", repr=False)
 
     @property
     def label(self) -> str:
-        """The label of the update with its options, or its name if it is not registered."""
+        """The label of the update, with its options."""
         name, space, options = self.update.partition(" ")
         if self.update in UPDATES or (name in UPDATES and "=" in options):
             return label_of(self.update) + (space + options) * (self.update not in UPDATES)
-        return self.update
+        return self.own_label or self.update
 
     @property
     def best_step_size(self) -> float:
@@ -329,8 +332,23 @@ def race(
             todo = {entry.update: _beyond(entry) for entry in _entries(summaries) if entry.edge}
             if not todo:
                 break
-    order = sorted(_entries(summaries), key=lambda entry: (not entry.finished, entry.best.mean))
+    own_labels = {
+        name_of(update): _own_label(update) for update in racers if update.name not in UPDATES
+    }
+    entries = [
+        replace(entry, own_label=own_labels.get(entry.update, "")) for entry in _entries(summaries)
+    ]
+    order = sorted(entries, key=lambda entry: (not entry.finished, entry.best.mean))
     return Race(tuple(order), cell.max_steps)
+
+
+def _own_label(update: Update) -> str:
+    """Return the label of an update that is not registered, with its options.
+
+    A label that its class inherits is that of another update.
+    """
+    label = vars(type(update)).get("label") or update.name.upper()
+    return label + name_of(update).removeprefix(update.name)
 
 
 def _entries(summaries: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
