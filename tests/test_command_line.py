@@ -186,7 +186,8 @@ def test_race_passes_defaults_and_options(
 
 
 SWEEP = {
-    "workers": None, "scheduler": None, "known": None, "adaptive": False,
+    "workers": None, "scheduler": None, "known": None, "adaptive": False, "exclusive": False,
+    "estimate": True,
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
@@ -201,6 +202,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
         (["--target=0.5", "--options=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
+        (["--part=1/2"], {"exclusive": True}, {}),
     ],
 )
 def test_sweep_passes_defaults_and_options(
@@ -213,7 +215,8 @@ def test_sweep_passes_defaults_and_options(
     assert process == ("chain",)
     assert settings.pop("step_sizes")[0] > 0
     assert settings == {**GRID, **grid}
-    assert run == [(([], "there"), {**SWEEP, **sweeping})]
+    folder = Path("there") / ("part-1-of-2" if "--part=1/2" in options else "")
+    assert run == [(([], folder), {**SWEEP, **sweeping})]
 
 
 # Claims
