@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pu_lib.chapters.unlearning.quantities import unlearn
     from pu_lib.claims import Finding, confirm, judge, ledger
     from pu_lib.domains import DOMAINS, from_gymnasium
-    from pu_lib.experiments.race import race
+    from pu_lib.experiments.race import Race, race
+    from pu_lib.experiments.results import Results
     from pu_lib.experiments.sweep import merge_parts, sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
@@ -39,6 +40,8 @@ _HOMES = {
     "DOMAINS": "domains",
     "Finding": "claims",
     "FiniteMDP": "mdp",
+    "Race": "experiments.race",
+    "Results": "experiments.results",
     "Trajectory": "trajectories",
     "UPDATES": "updates",
     "Update": "updates",
@@ -62,6 +65,8 @@ __all__ = [
     "UPDATES",
     "Finding",
     "FiniteMDP",
+    "Race",
+    "Results",
     "Trajectory",
     "Update",
     "confirm",

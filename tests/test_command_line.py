@@ -145,7 +145,7 @@ def test_module_exits_with_the_code_of_the_command(
 DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(race).parameters.items()
-    if name not in ("process", "progress")
+    if name not in ("process", "progress", "curves")
 }
 CHOSEN = {
     "scheme": "NoExplo",
@@ -191,7 +191,7 @@ SWEEP = {
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
-    "options": PAPER, "seed": 0, "parameters": {},
+    "options": PAPER, "seed": 0, "parameters": {}, "curves": False,
 }  # fmt: skip
 LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
 
@@ -203,6 +203,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--target=0.5", "--options=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
         (["--part=1/2"], {"exclusive": True}, {}),
+        (["--curves"], {}, {"curves": True}),
     ],
 )
 def test_sweep_passes_defaults_and_options(

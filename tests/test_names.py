@@ -8,7 +8,7 @@ import scipy.sparse
 
 from pu_lib.experiments.problem import make_problem
 from pu_lib.mdp import FiniteMDP
-from pu_lib.trajectories import run
+from pu_lib.trajectories import Trajectory, run
 
 STATES, ACTIONS = ["low, stock", "100 % full + more", "ä 'b'"], ["order 5", "wait"]
 
@@ -98,11 +98,14 @@ def test_files_with_wrong_names_are_rejected(tmp_path) -> None:
             FiniteMDP.load(tmp_path / "file.json")
 
 
-def test_frames_have_columns_of_names() -> None:
+def test_frames_have_columns_of_names(tmp_path) -> None:
     frame = run(shop(), "di", 2, step_size=0.1).to_frame()
     assert frame.columns[:5].tolist() == ["t", "state", "action", "state_name", "action_name"]
     assert frame["state_name"].tolist() == [STATES[s] for s in frame["state"]]
     assert frame["action_name"].tolist() == [ACTIONS[a] for a in frame["action"]]
+    path = run(shop(), "di", 2, step_size=0.1)
+    path.save(tmp_path / "run.npz")
+    assert Trajectory.load(tmp_path / "run.npz").to_frame().equals(path.to_frame())
     only = run(shop(states=None), "di", 1, step_size=0.1).to_frame()
     assert "state_name" not in only
     assert "action_name" in only

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib import kernels, parametrizations
 from pu_lib.chapters.unlearning.quantities import count
-from pu_lib.experiments.race import race
+from pu_lib.experiments.race import Race, race
 from pu_lib.parametrizations import as_weights
 from pu_lib.updates import (
     UPDATES,
@@ -627,7 +627,7 @@ def test_result_of_a_hook_is_converted_to_floats():
     assert (moved == 1.0).all()
 
 
-def test_subclass_that_overrides_a_hook_inherits_no_kernel():
+def test_subclass_that_overrides_a_hook_inherits_no_kernel(tmp_path):
     class Frozen(type(UPDATES["pg-sm"])):
         name = "frozen"
 
@@ -655,6 +655,8 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
         ("FROZEN", False),
     ]
     assert ranking.notes[0].startswith("No run of FROZEN reached")
+    ranking.save(tmp_path / "race.npz")
+    assert Race.load(tmp_path / "race.npz").notes == ranking.notes
 
 
 def test_plain_loop_calls_a_custom_policy():

@@ -48,6 +48,23 @@ def test_merged_parts_are_the_whole_sweep(
     assert (tmp_path / "runs.parquet").read_bytes() == whole
 
 
+def test_merged_parts_have_curves_and_sources(tmp_path: Path) -> None:
+    class Mine(type(pu_lib.UPDATES["di"])):  # type: ignore[misc]
+        name, label = "mine", "MINE"
+
+    small = {**SETTINGS, "updates": [Mine(), "di"], "step_sizes": [0.5], "runs": 21}
+    sweep(CHAIN, tmp_path / "whole", curves=True, **small)
+    for part in ("1/2", "2/2"):
+        sweep(CHAIN, tmp_path / "parts", part=part, curves=True, **small)
+    merged = merge_parts(tmp_path / "parts")
+    tables = [(tmp_path / name / "runs.parquet").read_bytes() for name in ("whole", "parts")]
+    assert tables[0] == tables[1]
+    assert merged.table["performances"].notna().all()
+    abouts = [(tmp_path / name / "about.json").read_text() for name in ("whole", "parts")]
+    assert abouts[0] == abouts[1]
+    assert 'name, label = "mine"' in merged.about["sources"]["mine"]
+
+
 @pytest.mark.parametrize("count", [1, 2, 5, 7, 30])
 def test_parts_divide_the_chunks_and_mix_the_updates(count: int) -> None:
     chunks = grid(CHAIN, updates=["di", "ce", "pg-sm", "mce", "npg"], runs=200, max_steps=100)
@@ -124,7 +141,11 @@ def test_parts_may_be_on_a_network_disk(
     assert seen == {"runs.sqlite", "runs.sqlite-wal"}
     merge_parts(tmp_path)
     assert (tmp_path / "runs.parquet").read_bytes() == whole
-    assert sorted(os.listdir(tmp_path / "part-1-of-2")) == ["runs.parquet", "runs.sqlite"]
+    assert sorted(os.listdir(tmp_path / "part-1-of-2")) == [
+        "about.json",
+        "runs.parquet",
+        "runs.sqlite",
+    ]
 
 
 def test_part_is_used_by_one_program_at_a_time(
