@@ -526,7 +526,7 @@ class Database:
             if "performances" in measured:
                 self._add_curves(setting, measured)
 
-    def _add_curves(self, setting: _Setting, measured: Mapping[str, NDArray[Any]]) -> None:
+    def _add_curves(self, setting: _Setting, measured: Any) -> None:
         """Add the curves of runs that are in the database, within a transaction."""
         number, start = self._find(setting), _checksum([setting.text, setting.engine])
         rows = []
