@@ -32,7 +32,7 @@ from pu_lib.settings import naming_place
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["Estimate", "Player", "bins", "estimate", "from_gymnasium", "make_environment"]
+__all__ = ["Estimate", "bins", "estimate", "from_gymnasium"]
 
 Environment = Any  # a Gymnasium environment, its id, or a function that makes one
 Encoder = Callable[[Any], Hashable]
@@ -637,7 +637,7 @@ def _counted(
             for after, count in outcomes[state, other].items()
         ]
     pairs, after, shares, rewards = zip(*entries, strict=True)
-    initial = np.array([starts[state] for state in range(len(states))]) / sum(starts.values())
+    begun = np.array([starts.get(state, 0) for state in range(len(states))])
     terminal = counts.sum(axis=1) == 0
     return Estimate(
         process=_process_of(pairs, after, shares, rewards, initial, terminal, n_actions, discount),

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import warnings
 import zlib
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Learned", "Learner", "compare", "learn"]
+__all__ = ["Learned", "compare", "learn"]
 
 _CRITICS = ("sampled", "expected")
 _MOST_STEPS = 10**9
@@ -303,8 +303,8 @@ def _run(setting: _Setting) -> _Run:
         ) from None
     if setting.target < math.inf:
         return _Run(returns, False)
-    tables = np.array(learner.pi), np.array(learner.q), np.array(learner.visits)
-    return _Run(returns, False, tuple(learner.rows), *tables)
+    pi, q, visits = map(np.array, (learner.pi, learner.q, learner.visits))
+    return _Run(returns, False, tuple(learner.rows), pi, q, visits)
 
 
 def _run_pickled(pickled: bytes) -> _Run:
@@ -363,6 +363,11 @@ def _computed(tasks: Sequence[_Setting], workers: int) -> Iterator[tuple[int, _R
         }
         for future in as_completed(futures):
             yield futures[future], future.result()
+    except BrokenProcessPool:
+        raise ValueError(
+            "workers: a process ended before its run; in a script, make the call under "
+            'if __name__ == "__main__":, or use workers=1.'
+        ) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -520,14 +525,18 @@ def _settings(
         step_size=1.0,
         scheme=SCHEMES[find_name("scheme", scheme, SCHEMES)],
         critic=find_name("critic", critic, _CRITICS),
-        critic_rate=as_float("critic_rate", critic_rate, low=0.0, high=1.0),
-        discount=as_float("discount", discount, low=0.0, high=math.nextafter(1.0, 0.0)),
+        critic_rate=as_float("critic_rate", critic_rate),
+        discount=as_float("discount", discount),
         encode=encode,
         cut=as_int("cut", cut, low=1),
         evaluate_every=as_int("evaluate_every", every, low=1, high=steps),
         episodes=as_int("episodes", episodes, low=1),
         seed=as_int("seed", seed, low=0, high=2**63 - 1),
     )
+    if not 0.0 < setting.critic_rate <= 1.0:
+        raise ValueError(f"critic_rate: expected a rate in (0, 1], got {critic_rate}.")
+    if not 0.0 <= setting.discount < 1.0:
+        raise ValueError(f"discount: expected a number in [0, 1), got {discount}.")
     player = Player(env, encode, setting.cut)
     player.reset(0)  # raises if an observation is no state
     settings = []
@@ -630,7 +639,11 @@ def learn(
 
     Examples
     --------
-    >>> print(learn("Blackjack-v1", "ce", 2000, runs=2))
+    >>> learned = learn("CliffWalking-v1", "mce", 3000, runs=6, cut=100, evaluate_every=1000)
+    >>> learned
+    MCE, 6 runs of 3000 steps in CliffWalking-v1, 37 states and 4 actions: mean return -13
+    >>> learned.returns.shape, learned.policies.shape, learned.states[:3]
+    ((6, 3), (6, 37, 4), (36, 24, 35))
     """
     (setting,) = _settings(
         env,
@@ -669,7 +682,11 @@ def learn(
         visits=visits,
         label=label_of(setting.update),
         about=described(
-            [setting.update], setting.name, step_size=setting.step_size, **setting.words
+            [setting.update],
+            setting.name,
+            step_size=setting.step_size,
+            runs=len(results),
+            **setting.words,
         ),
     )
 
@@ -765,9 +782,9 @@ def compare(
     results = _finished(racing, runs, workers, progress)
     summaries: dict[str, dict[float, Summary]] = {name: {} for name in names}
     for setting, *column in zip(racing, *results, strict=True):
-        times = [len(result.returns) * setting.evaluate_every for result in column]
+        recorded = [len(result.returns) * setting.evaluate_every for result in column]
         censored = np.array([not result.passed for result in column])
-        times = np.where(censored, setting.steps, times)
+        times = np.where(censored, setting.steps, recorded)
         summaries[name_of(setting.update)][setting.step_size] = summarise(
             times, censored, horizon=setting.steps
         )

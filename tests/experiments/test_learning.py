@@ -1,5 +1,8 @@
 """Learning by `reset` and `step` agrees with the compiled loop, and its results can be kept."""
 
+import math
+import subprocess
+import sys
 from dataclasses import replace
 
 import gymnasium
@@ -9,16 +12,19 @@ from numpy.testing import assert_array_equal
 
 import pu_lib
 from pu_lib.environments import Player
+from pu_lib.experiments import learning
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.learning import Learner, _settings
 from pu_lib.experiments.options import PAPER, SCHEMES, configured
 from pu_lib.experiments.problem import make_problem
 from pu_lib.experiments.reference import Stream, actor_of, index_at, run_reference
+from pu_lib.updates import softmax
 
 LIBRARY = [
     "pg-sm", "pg-es", "pg-es factor=drop", "di", "ce ties=random", "mce ties=leave", "npg", "sce",
 ]  # fmt: skip
 FLOATS = replace(PAPER, precision="float64")
+SETTINGS = "HiOffPol", "sampled", 0.1, 0.99
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -103,3 +109,258 @@ def test_learner_has_the_bits_of_the_compiled_loop():
     assert list(learner.rows) == list(range(9))
     assert_array_equal(learner.pi, memory.pi[:9])
     assert_array_equal(learner.q, memory.q[:9])
+
+
+class Walk(gymnasium.Env):
+    """Five states in a row, of which the ends are terminal and the right one pays 1."""
+
+    observation_space = gymnasium.spaces.Box(-2, 2, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return np.array([0.0]), {}
+
+    def step(self, action):
+        self.place += 2 * action - 1
+        end = abs(self.place) == 2
+        return np.array([float(self.place)]), float(self.place == 2), end, False, {}
+
+
+class Averaged(pu_lib.Update):
+    """The natural policy gradient with the mean of all values so far as the values."""
+
+    name, label = "averaged", "AVG"
+    to_policy, to_parameters = staticmethod(softmax), staticmethod(np.log)
+
+    def initial_memory(self, n_states, n_actions):
+        return np.zeros((n_states, n_actions + 1))
+
+    def advance(self, theta, q, weight, rng, memory):
+        memory = memory + np.concatenate([q, np.ones((*q.shape[:-1], 1))], axis=-1)
+        return theta + weight * memory[..., :-1] / memory[..., -1:], memory
+
+
+def place(observation):
+    return int(observation[0])
+
+
+WALK = {"encode": place, "cut": 50, "episodes": 3}
+
+
+def test_every_run_and_state_has_a_memory_of_its_own():
+    learned = pu_lib.learn(Walk, Averaged(), 300, runs=2, **WALK)
+    alone = pu_lib.learn(Walk, Averaged(), 300, runs=1, **WALK)
+    assert_array_equal(alone.q[0], learned.q[0][: len(alone.states)])
+    (setting,) = _settings(Walk, [Averaged()], [1.0], 300, *SETTINGS, place, 50, None, 3, 0)
+    learner = Learner(setting, Player(Walk, place, 50), Stream(seed_state(0, "Walk", 0)))
+    for _ in range(300):
+        learner.step()
+    counts = {state: learner._memory[row][-1] for state, row in learner.rows.items()}
+    assert set(counts) == {-1, 0, 1}
+    assert sum(counts.values()) == 300  # one step of the update after each step
+    assert len(set(counts.values())) == 3
+
+
+def test_results_do_not_depend_on_the_number_of_workers():
+    results = [
+        pu_lib.learn(env, Averaged(), 200, runs=3, workers=workers, **WALK)
+        for env, workers in ((Walk, 1), (Walk(), 2), (lambda: Walk(), 7))
+    ]
+    for name in ("returns", "policies", "q", "visits"):
+        for other in results[1:]:
+            assert_array_equal(getattr(other, name), getattr(results[0], name))
+
+
+def test_learnt_policies_walk_to_the_payment_and_come_back_from_a_file(tmp_path):
+    env = Walk()
+    env.reset()
+    env.place = 17
+    learned = pu_lib.learn(env, "ce", 600, runs=6, evaluate_every=100, **WALK)
+    assert env.place == 17  # copies are played
+    assert learned.returns.shape == (6, 6)
+    assert (learned.returns[:, -1] == 1.0).all()
+    assert (learned.policies[:, :, 1] > 0.9).all()
+    assert set(learned.states) == {-1, 0, 1}
+    assert repr(learned) == "CE, 6 runs of 600 steps in Walk, 3 states and 2 actions: mean return 1"
+    learned.save(tmp_path / "walk.npz")
+    back = pu_lib.Learned.load(tmp_path / "walk.npz")
+    for name in ("steps", "returns", "policies", "q", "visits"):
+        assert_array_equal(getattr(back, name), getattr(learned, name))
+    assert (back.states, back.label, back.about) == (learned.states, "CE", learned.about)
+    assert {key: back.about[key] for key in ("process", "steps", "runs", "scheme")} == {
+        "process": "Walk", "steps": 600, "runs": 6, "scheme": "HiOffPol",
+    }  # fmt: skip
+    assert "def place" not in back.about["encode"]
+    table = learned.to_frame()
+    assert len(table) == 36
+    assert table.query("run == 2 and step == 600")["return"].item() == learned.returns[2, -1]
+
+
+def test_states_of_any_kind_come_back_from_a_file(tmp_path):
+    def encode(observation):
+        kinds = {-1: ("left", (True, 2.5)), 0: np.array([1, 2]), 1: {"b": 1, "a": [np.int8(3)]}}
+        return kinds.get(int(observation[0]), "end")
+
+    learned = pu_lib.learn(Walk, "ce", 100, runs=1, encode=encode, episodes=1)
+    expected = {("left", (True, 2.5)), (1, 2), (("a", (3,)), ("b", 1))}
+    assert set(learned.states) == expected
+    learned.save(tmp_path / "x")
+    assert pu_lib.Learned.load(tmp_path / "x").states == learned.states
+
+
+def test_an_evaluation_is_the_mean_return_of_the_policy():
+    """From the middle, the uniform policy reaches the right end with probability one half."""
+    (setting,) = _settings(Walk, [pu_lib.UPDATES["ce"]], [1.0], 9, *SETTINGS, place, 50, 9, 4000, 0)
+    learner = Learner(setting, Player(Walk, place, 50), Stream(seed_state(0, "Walk", 0)))
+    uniform = learner.performance(Player(Walk, place, 50), 0)
+    assert abs(uniform - 0.5) < 5 * 0.5 / np.sqrt(4000)
+    assert learner.performance(Player(Walk, place, 50), 0) == uniform
+    assert learner.performance(Player(Walk, place, 50), 1) != uniform
+    learner.pi[learner.rows[0]] = [0.0, 1.0]
+    learner.rows[1], learner.pi = 1, [*learner.pi[:1], [0.25, 0.75]]
+    # x = 3/4 + x / 4 from the right state, which the middle one always enters
+    assert learner.performance(Player(Walk, place, 50), 2) == 1.0
+
+
+def test_compare_records_the_first_evaluation_that_reaches_the_target():
+    setting = {"steps": 400, "evaluate_every": 40, "step_sizes": [0.01, 1.0], "runs": 6, **WALK}
+    race = pu_lib.compare(Walk, ["pg-sm", "ce"], target=1.0, **setting)
+    for entry in race:
+        for step_size, summary in entry.summaries.items():
+            curves = pu_lib.learn(
+                Walk, entry.update, 400, step_size, runs=6, evaluate_every=40, **WALK
+            ).returns
+            passed = (curves >= 1.0).any(axis=1)
+            times = np.where(passed, 40 * (1 + (curves >= 1.0).argmax(axis=1)), 400)
+            assert summary.mean == times.mean()
+            assert summary.censored == (~passed).mean()
+    assert race[0].update == "ce"
+    assert race.about["target"] == 1.0
+    impossible = pu_lib.compare(Walk, "ce", target=2.0, **{**setting, "steps": 80})
+    assert impossible[0].best.censored == 1.0
+    assert "No update reached the target within 80 steps" in str(impossible)
+
+
+def test_compare_takes_the_reward_threshold_of_the_environment():
+    race = pu_lib.compare("CliffWalking-v1", "ce", 1.0, 1, steps=20, target=-1e9, cut=20)
+    assert race[0].best.mean == 1.0
+    env = gymnasium.make("FrozenLake-v1")
+    race = pu_lib.compare(env, "ce", 1.0, 1, steps=20, episodes=1)
+    assert race.about["target"] == env.spec.reward_threshold == 0.7
+    with pytest.raises(ValueError, match="target: Walk has no reward threshold; give the mean"):
+        pu_lib.compare(Walk, "ce", steps=20, **WALK)
+
+
+def interrupted(monkeypatch, after):
+    """Make the run with the number `after` raise a KeyboardInterrupt."""
+    usual = learning._run
+
+    def run(setting):
+        if setting.run == after and setting.step_size == 1.0:
+            raise KeyboardInterrupt
+        return usual(setting)
+
+    monkeypatch.setattr(learning, "_run", run)
+
+
+def test_an_interrupt_leaves_the_complete_runs(monkeypatch):
+    whole = pu_lib.learn(Walk, "ce", 100, runs=2, **WALK)
+    interrupted(monkeypatch, 2)
+    with pytest.warns(UserWarning, match="interrupted after 2 of 5 runs"):
+        learned = pu_lib.learn(Walk, "ce", 100, runs=5, **WALK)
+    assert_array_equal(learned.q, whole.q)
+    assert learned.about["runs"] == 2
+    with pytest.warns(UserWarning, match="interrupted after 2 of 5 runs"):
+        race = pu_lib.compare(Walk, "ce", [0.5, 1.0], 5, steps=100, target=1.0, **WALK)
+    assert [summary.runs for summary in race[0].summaries.values()] == [2, 2]
+    interrupted(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        pu_lib.learn(Walk, "ce", 100, runs=5, **WALK)
+
+
+class Broken(Walk):
+    """A walk with one fault."""
+
+    fault = ""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        return observation if self.fault == "old reset" else (observation, info)
+
+    def step(self, action):
+        made = list(super().step(action))
+        made[1] = {"nan": math.nan, "text": "1"}.get(self.fault, made[1])
+        return tuple(made[:4] if self.fault == "old step" else made)
+
+    def __deepcopy__(self, memo):
+        raise TypeError("no copies")
+
+
+def broken(fault):
+    return type("Broken", (Broken,), {"fault": fault})
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"env": "NoSuchThing-v0"}, "env: 'NoSuchThing-v0' cannot be made"),
+        ({"env": "Pendulum-v1"}, "env: Pendulum-v1: expected discrete actions"),
+        ({"env": 3}, "env: expected a Gymnasium environment, its id or a function"),
+        ({"env": broken("")()}, "cannot be copied .no copies.; give a function that makes it"),
+        ({"env": broken("old reset")}, r"reset must return \(observation, info\), got array"),
+        ({"env": broken("old step")}, r"step must return \(observation, reward, terminated"),
+        ({"env": broken("nan")}, "run 0 of ce with step size 1 in Broken: env: Broken: reward"),
+        ({"env": broken("text")}, "reward: expected an array of numbers, got text: '1'"),
+        ({"encode": None}, "an observation has 0.0, .* give encode, such as bins"),
+        ({"encode": 3}, "encode: expected a function of an observation, got 3"),
+        ({"encode": lambda _: {1}}, "encode: expected a number, text, or a tuple .* got {1}"),
+        ({"encode": lambda _: math.nan}, "encode: expected a number, .* got nan"),
+        ({"update": "mec"}, "update: unknown 'mec'; did you mean 'mce'"),
+        ({"scheme": "greedy"}, "scheme: unknown 'greedy'. There are: NoExplo, LowOffPol"),
+        ({"critic": "td"}, "critic: unknown 'td'. There are: sampled, expected"),
+        ({"critic_rate": 0.0}, "critic_rate: expected a rate in .0, 1., got 0.0"),
+        ({"discount": 1.0}, "discount: expected a number in .0, 1., got 1.0"),
+        ({"step_size": 0.0}, "step_size: expected a finite number > 0, got 0.0"),
+        ({"steps": 0}, "steps: expected an integer, at least 1"),
+        ({"evaluate_every": 101}, "evaluate_every: expected an integer, .* at most 100, got 101"),
+        ({"runs": 0}, "runs: expected an integer, at least 1"),
+        ({"workers": 0}, "workers: expected an integer, at least 1"),
+        ({"step_size": 1e308}, "run 0 of npg .*parameters or values leave the range of floats"),
+    ],
+)
+def test_arguments_are_refused_with_a_sentence(change, sentence):
+    arguments = {"env": Walk, "update": "ce", "steps": 100, "runs": 1, **WALK, **change}
+    if change.get("step_size") == 1e308:
+        arguments["update"] = "npg"
+    with pytest.raises(ValueError, match=sentence):
+        pu_lib.learn(**arguments)
+
+
+def test_compare_refuses_settings_that_are_given_twice():
+    for change in ({"updates": ["ce", "CE"]}, {"step_sizes": [1, 1.0]}, {"updates": []}):
+        with pytest.raises(ValueError, match=f"{next(iter(change))}: expected at least one, each"):
+            pu_lib.compare(Walk, **{"updates": "ce", "target": 1.0, **change}, **WALK)
+
+
+def test_an_update_with_hidden_state_is_refused():
+    class Hidden(pu_lib.updates.NaturalPolicyGradient):
+        name, kept = "hidden", 0.0
+
+        def advance(self, theta, q, weight, rng):
+            self.__dict__["kept"] = self.kept + 1
+            return theta + self.kept * weight * q
+
+    with pytest.raises(ValueError, match="two calls of advance"):
+        pu_lib.learn(Walk, Hidden(), 100, runs=1, **WALK)
+
+
+def test_a_script_without_a_main_guard_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import pu_lib\npu_lib.learn('Blackjack-v1', 'ce', 10, runs=2, episodes=1, workers=2)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ValueError: workers: a process ended before its run; in a script" in done.stderr
