@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.extras import naming_the_extra
 from pu_lib.files import replacing
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Record", "axes_of", "described", "line_of"]
+__all__ = ["Record", "axes_of", "described", "draw_band", "line_of", "made_by"]
 
 _RecordType = TypeVar("_RecordType", bound="Record")
 
@@ -142,6 +142,12 @@ def described(updates: list[Update], process: str, **arguments: Any) -> dict[str
         The updates, the sources of those that are not of the library, the digest, the arguments and
         the versions.
     """
+    named = {"updates": [name_of(update) for update in updates], "process": process}
+    return named | arguments | made_by(updates)
+
+
+def made_by(updates: list[Update]) -> dict[str, dict[str, str]]:
+    """Return the sources of the updates that are not of the library, and the versions."""
     from importlib import import_module
 
     sources = {
@@ -154,8 +160,7 @@ def described(updates: list[Update], process: str, **arguments: Any) -> dict[str
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
-    named = {"updates": [name_of(update) for update in updates], "process": process}
-    return named | arguments | {"sources": sources, "versions": versions}
+    return {"sources": sources, "versions": versions}
 
 
 def line_of(name: str) -> dict[str, Any]:
@@ -165,6 +170,19 @@ def line_of(name: str) -> dict[str, Any]:
     except ValueError:  # an update that is not registered, or not any more
         return {}
     return {"color": style.colour, "linestyle": style.dash}
+
+
+def draw_band(
+    ax: Axes, name: str, x: ArrayLike, estimate: NDArray[np.float64], **style: Any
+) -> None:
+    """Draw a line of an update with its intervals as a band; `estimate` has shape (3, points).
+
+    There is no band where an end of the interval is infinite.
+    """
+    centre, low, high = estimate
+    (line,) = ax.plot(x, centre, **{**line_of(name), **style})
+    if np.isfinite(low).any():
+        ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
 
 
 def _source_of(update: Update) -> str:

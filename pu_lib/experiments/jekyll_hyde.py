@@ -103,6 +103,23 @@ def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
     return words.astype(np.uint64)
 
 
+def checkpoints(max_steps: int) -> NDArray[np.int64]:
+    """Return the numbers of steps at which the performance of a learning curve is kept.
+
+    They are the first 20 steps, then steps t + floor(t / 10), and the cap `max_steps`.
+
+    Examples
+    --------
+    >>> checkpoints(30)[17:].tolist()
+    [18, 19, 20, 22, 24, 26, 28, 30]
+    """
+    steps, t = [], 1
+    while t < max_steps:
+        steps.append(t)
+        t += max(1, t // 10)
+    return np.array([*steps, max_steps], np.int64)
+
+
 @dataclass(frozen=True)
 class Run:
     """The outcome of a run.
@@ -281,8 +298,7 @@ def simulate(
     except numba.core.errors.NumbaError as error:
         raise ValueError(f"update: the kernel of {chosen.name} does not compile: {error}") from None
     _require_policies(chosen, memory)
-    low, high = problem.baseline_performance, problem.optimal_performance
-    return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
+    return Run(int(steps), int(episodes), not passed, problem.normalised(J))
 
 
 def _require_policies(update: Update, memory: RunBuffers) -> None:

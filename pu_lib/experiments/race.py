@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, underflow_to_zero
+from pu_lib.arrays import Floats, as_float, as_int, underflow_to_zero
 from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -35,16 +35,30 @@ from pu_lib.experiments.cells import (
     problem_of,
     read_process,
 )
-from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, checkpoints, seed_state, simulate
+from pu_lib.experiments.lines import (
+    STATISTICS,
+    TIMES,
+    draw_curve,
+    draw_times,
+    label_axes,
+    words_of_times,
+)
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import Measured, base_cell, require_repeatable, run_chunks
+from pu_lib.experiments.sweep import (
+    Measured,
+    base_cell,
+    performances,
+    require_repeatable,
+    run_chunks,
+)
 from pu_lib.experiments.thresholds import MEAN_RUNS, MEDIAN_RUNS, Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
-from pu_lib.records import Record, axes_of, described, line_of
+from pu_lib.records import Record, axes_of, described
 from pu_lib.settings import as_list, find_name
-from pu_lib.updates import UPDATES, Update, label_of, name_of, style_of
+from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,10 +88,14 @@ class RaceEntry:
         The update as a string, such as ``pg-es factor=drop``.
     summaries : dict of float to Summary
         The statistics at each step size.
+    performances : dict of float to ndarray, shape (runs, checkpoints)
+        The normalised performance of each run at the `checkpoints` of the cap, at each step size;
+        empty without ``curves=True``.
     """
 
     update: str
     summaries: dict[float, Summary] = field(repr=False)
+    performances: dict[float, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -199,18 +217,23 @@ class Race(Record, Sequence[RaceEntry]):
         ]
         return pd.DataFrame(rows)
 
-    def plot(self, ax: Axes | None = None, statistic: str = "mean") -> Axes:
-        """Draw the time to the target against the step size and return the axes.
+    def plot(self, ax: Axes | None = None, x: str = "step_size", statistic: str = "median") -> Axes:
+        """Draw times to the target against step sizes, or learning curves; return the axes.
 
-        Bands are 95 % intervals. An update without enough runs for an interval has no band. Hollow
-        markers denote updates with options that differ from those of the registered update.
+        Bands are 95 % intervals of each point: of medians from 6 runs, of means from 100. Hollow
+        markers denote updates with options that differ from those of the registered update. A
+        learning curve is the normalised performance at the update's best step size, whose
+        restricted mean time on the same runs is the smallest; runs go on after the target.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             The axes. The default is axes in a new figure.
-        statistic : {"mean", "median"}
-            The restricted mean or the median.
+        x : {"step_size", "step"}
+            What the horizontal axis has: step sizes, or steps, which need ``curves=True``.
+        statistic : {"median", "mean", "iqm"}
+            The median, the mean, which is restricted to the cap if it is of times, or the
+            interquartile mean.
 
         Returns
         -------
@@ -220,29 +243,27 @@ class Race(Record, Sequence[RaceEntry]):
         Raises
         ------
         ValueError
-            If the statistic is unknown.
+            If an argument is unknown, or the race has no curves.
         ModuleNotFoundError
             If matplotlib is not installed.
         """
-        statistic, ax = find_name("statistic", statistic, ("mean", "median")), axes_of(ax)
+        statistic, x = (
+            find_name("statistic", statistic, STATISTICS),
+            find_name("x", x, ("step_size", "step")),
+        )
+        if x == "step" and not all(entry.performances for entry in self):
+            raise ValueError("x: the race has no curves; run it with curves=True.")
+        ax = axes_of(ax)
         for entry in self:
-            sizes, summaries = list(entry.summaries), list(entry.summaries.values())
-            values, low, high = (
-                np.array([getattr(summary, statistic + end) for summary in summaries])
-                for end in ("", "_low", "_high")
-            )
-            style = line_of(entry.update)
-            marker = style_of(entry.update).marker if style else "o"
-            fill = "full" if entry.update in UPDATES else "none"
-            (line,) = ax.plot(
-                sizes, values, marker=marker, fillstyle=fill, label=entry.label, **style
-            )
-            if np.isfinite(low).all():  # otherwise there are too few runs for an interval
-                colour = line.get_color()
-                ax.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
-        ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$")
-        ax.set(ylabel=f"steps to the target ({statistic}, capped)")
-        ax.legend()
+            if x == "step":
+                best = entry.best_step_size
+                label = f"{entry.label}, $\\eta$ = {best:g}"
+                runs = entry.performances[best]
+                draw_curve(ax, entry.update, runs, self.max_steps, statistic, label=label)
+            else:
+                sizes, rows = list(entry.summaries), list(entry.summaries.values())
+                draw_times(ax, entry.update, sizes, rows, statistic, label=entry.label)
+        label_axes(ax, x, statistic)
         return ax
 
     def _arrays(self) -> dict[str, Any]:
@@ -252,21 +273,28 @@ class Race(Record, Sequence[RaceEntry]):
             for step_size, summary in entry.summaries.items()
         ]
         names, *numbers = zip(*rows, strict=True)
-        return {"updates": names, "numbers": np.array(numbers), "max_steps": self.max_steps}
+        curves = [entry.performances[x] for entry in self for x in entry.performances]
+        return {
+            "updates": names,
+            "numbers": np.array(numbers),
+            "max_steps": self.max_steps,
+            "performances": np.array(curves),
+        }
 
     @classmethod
     def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Race:
-        summaries: dict[str, dict[float, Summary]] = {}
-        for name, (step_size, runs, *others) in zip(
-            arrays["updates"].tolist(), arrays["numbers"].T.tolist(), strict=True
-        ):
-            summaries.setdefault(name, {})[step_size] = Summary(int(runs), *others)
-        entries = tuple(RaceEntry(name, by_size) for name, by_size in summaries.items())
-        return cls(entries, int(arrays["max_steps"]), about)
+        entries: dict[str, RaceEntry] = {}
+        rows = zip(arrays["updates"].tolist(), arrays["numbers"].T.tolist(), strict=True)
+        for row, (name, (step_size, runs, *others)) in enumerate(rows):
+            entry = entries.setdefault(name, RaceEntry(name, {}))
+            entry.summaries[step_size] = Summary(int(runs), *others)
+            if len(arrays["performances"]):
+                entry.performances[step_size] = arrays["performances"][row]
+        return cls(tuple(entries.values()), int(arrays["max_steps"]), about)
 
     def _rows(self) -> list[list[str]]:
         """Return the cells of the printed table; the first row is the head."""
-        head = ["update", "best step size", "median", "95 %", "mean", "95 %", "censored"]
+        head = ["update", "best step size", *TIMES]
         return [head, *([entry.update, *_cells(entry)] for entry in self)]
 
     def __repr__(self) -> str:
@@ -314,6 +342,7 @@ def race(
     workers: int | None = None,
     updates: str | Update | Sequence[str | Update] | None = None,
     progress: bool | None = None,
+    curves: bool = False,
 ) -> Race:
     """Race updates on a process.
 
@@ -352,6 +381,11 @@ def race(
     progress : bool, optional
         Whether to show progress and the remaining time on standard error. By default progress is
         shown in terminals and notebooks.
+    curves : bool
+        Whether to keep learning curves, which ``race.plot(x="step")`` draws: the normalised
+        performance of each run after each of the first 20 steps, and then whenever the number of
+        steps has grown by 10 %. Runs are then computed up to `max_steps`, also after they have
+        reached the target. The times do not change.
 
     Returns
     -------
@@ -380,7 +414,7 @@ def race(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
     named = read_process(process)
-    summaries: dict[str, dict[float, Summary]] = {name: {} for name in names}
+    entries = {name: RaceEntry(name, {}) for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
     with progress_bar(runs * len(names) * len(chosen), progress) as bar:
         cell = base_cell(
@@ -390,7 +424,7 @@ def race(
             require_repeatable(update, cell)
         for longer in range(1 + _LONGER * (step_sizes is None)):
             chunks = [
-                Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
+                Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs, curves)
                 for name, update in zip(names, racers, strict=True)
                 for step_size in todo.get(name, ())
             ]
@@ -398,13 +432,18 @@ def race(
                 bar.total = (bar.total or 0) + runs * len(chunks)
                 bar.refresh()
             for chunk, measured in run_chunks(chunks, workers, _run_chunk):
-                by_step_size = summaries[name_of(chunk.cell.update)]
-                by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
+                entry = entries[name_of(chunk.cell.update)]
+                entry.summaries[chunk.cell.step_size] = _summary(chunk.cell, measured)
+                if curves:
+                    entry.performances[chunk.cell.step_size] = measured["performances"]
                 bar.update(chunk.count)
-            todo = {entry.update: _beyond(entry) for entry in _entries(summaries) if entry.edge}
+            for entry in entries.values():  # in the order of step sizes, not of threads
+                _sort(entry.summaries)
+                _sort(entry.performances)
+            todo = {entry.update: _beyond(entry) for entry in entries.values() if entry.edge}
             if not todo:
                 break
-    order = sorted(_entries(summaries), key=lambda entry: (not entry.finished, entry.best.mean))
+    order = sorted(entries.values(), key=lambda entry: (not entry.finished, entry.best.mean))
     about = described(
         racers,
         digest_of(cell),
@@ -418,8 +457,10 @@ def race(
     return Race(tuple(order), cell.max_steps, about)
 
 
-def _entries(summaries: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
-    return [RaceEntry(name, dict(sorted(by_size.items()))) for name, by_size in summaries.items()]
+def _sort(by_step_size: dict[float, Any]) -> None:
+    """Sort a dictionary by its keys, in place."""
+    for step_size in sorted(by_step_size):
+        by_step_size[step_size] = by_step_size.pop(step_size)
 
 
 def _beyond(entry: RaceEntry) -> tuple[float, ...]:
@@ -457,30 +498,30 @@ def _run_chunk(chunk: Chunk) -> Measured:
                 plain = run_reference(mdp_of(cell, run), problem.threshold, *setting, _FIRST_GAP)
                 steps.append(plain.steps)
                 censored.append(not plain.passed)
-    return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+    measured = {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+    if not chunk.curves:
+        return measured
+    compiled = cell.update.kernel is not None
+    curves = performances(chunk) if compiled else _plain_performances(chunk)
+    return measured | {"performances": curves}
+
+
+def _plain_performances(chunk: Chunk) -> Floats:
+    """Return what `performances` returns, from the plain loop."""
+    cell, steps, rows = chunk.cell, checkpoints(chunk.cell.max_steps), []
+    options = replace(cell.options, stop="steps", max_episodes=0)
+    for run in range(chunk.first, chunk.first + chunk.count):
+        seeds = seed_state(cell.seed, cell.process.name, run)
+        setting = cell.update, cell.step_size, cell.scheme, seeds, options, cell.max_steps
+        plain = run_reference(
+            mdp_of(cell, run), math.inf, *setting, cell.max_steps, record_at=steps.tolist()
+        )
+        rows.append(problem_of(cell, run).normalised(np.array(plain.recorded)))
+    return np.array(rows)
 
 
 def _cells(entry: RaceEntry) -> list[str]:
     """Return the cells of a row of the table that follow the name of the update."""
     if not entry.finished:
         return ["no run reached the target"]
-    best = entry.best
-    return [
-        f"{entry.best_step_size:g}",
-        _time(best.median, best),
-        _range(best.median_low, best.median_high, best),
-        f"{best.mean:,.0f}",
-        _range(best.mean_low, best.mean_high, best),
-        f"{best.censored:.0%}",
-    ]
-
-
-def _time(time: float, summary: Summary) -> str:
-    """Return a time as text; an infinite time is shown as longer than the cap."""
-    return f"{time:,.0f}" if math.isfinite(time) else f"> {summary.horizon:,.0f}"
-
-
-def _range(low: float, high: float, summary: Summary) -> str:
-    if low == -math.inf:
-        return "too few runs"
-    return f"{_time(low, summary)} to {_time(high, summary)}"
+    return [f"{entry.best_step_size:g}", *words_of_times(entry.best)]

@@ -16,7 +16,7 @@ Python's own sums depend on their versions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -318,6 +318,8 @@ class Reference:
         Exact performance of the last policy.
     buffers : dict
         The transitions of "jekyll" and "hyde".
+    recorded : list of float
+        Exact performance after each step of `record_at`.
     """
 
     theta: list[Row]
@@ -328,6 +330,7 @@ class Reference:
     passed: bool = False
     performance: float = math.nan
     buffers: dict[str, list[Transition]] = field(default_factory=lambda: {"jekyll": [], "hyde": []})
+    recorded: list[float] = field(default_factory=list)
 
 
 def run_reference(
@@ -341,6 +344,7 @@ def run_reference(
     max_steps: int = 1000,
     first_gap: int = 100,
     actor: Actor | None = None,
+    record_at: Collection[int] = (),
 ) -> Reference:
     """Run Jekyll & Hyde until the policy's performance reaches `threshold`.
 
@@ -361,6 +365,8 @@ def run_reference(
         is acyclic, else 100.
     actor : Actor, optional
         Formulas that replace the formulas of the update, for example in another arithmetic.
+    record_at : collection of int
+        Steps after which the performance is recorded, if the run lasts so long.
 
     Returns
     -------
@@ -454,6 +460,8 @@ def run_reference(
                 control = "hyde" if hyde_next else "jekyll"
 
         # Evaluate
+        if t in record_at:
+            run.recorded.append(mdp.performance(policy))
         run.steps, e = t, run.episodes
         every = max(1, options.max_episodes // 1000)
         if options.stop == "steps":
