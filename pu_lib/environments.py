@@ -637,7 +637,8 @@ def _counted(
             for after, count in outcomes[state, other].items()
         ]
     pairs, after, shares, rewards = zip(*entries, strict=True)
-    begun = np.array([starts.get(state, 0) for state in range(len(states))])
+    initial = np.array([starts.get(state, 0) for state in range(len(states))])
+    initial = initial / initial.sum()
     terminal = counts.sum(axis=1) == 0
     return Estimate(
         process=_process_of(pairs, after, shares, rewards, initial, terminal, n_actions, discount),

@@ -34,7 +34,9 @@ from numpy.typing import NDArray
 
 from pu_lib.arrays import Floats, as_float, as_int, underflow_to_zero
 from pu_lib.environments import Encoder, Environment, Player
+from pu_lib.experiments import thresholds
 from pu_lib.experiments.jekyll_hyde import seed_state
+from pu_lib.experiments.lines import STATISTICS
 from pu_lib.experiments.options import PAPER, SCHEMES, Scheme, start_of
 from pu_lib.experiments.race import Race, RaceEntry
 from pu_lib.experiments.reference import (
@@ -49,7 +51,7 @@ from pu_lib.experiments.reference import (
 from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
-from pu_lib.records import Record, axes_of, described
+from pu_lib.records import Record, axes_of, described, draw_band
 from pu_lib.settings import as_list, find_name
 from pu_lib.updates import UPDATES, Update, as_update, label_of, name_of
 
@@ -303,8 +305,14 @@ def _run(setting: _Setting) -> _Run:
         ) from None
     if setting.target < math.inf:
         return _Run(returns, False)
-    pi, q, visits = map(np.array, (learner.pi, learner.q, learner.visits))
-    return _Run(returns, False, tuple(learner.rows), pi, q, visits)
+    return _Run(
+        returns,
+        False,
+        tuple(learner.rows),
+        np.array(learner.pi),
+        np.array(learner.q),
+        np.array(learner.visits),
+    )
 
 
 def _run_pickled(pickled: bytes) -> _Run:
@@ -462,15 +470,10 @@ class Learned(Record):
         ModuleNotFoundError
             If matplotlib is not installed.
         """
-        from pu_lib.experiments.lines import STATISTICS
-        from pu_lib.experiments.thresholds import estimate as summary_of
-        from pu_lib.records import draw_band
-
         statistic, ax = find_name("statistic", statistic, STATISTICS), axes_of(ax)
-        style = {"label": self.label, **style}
-        draw_band(
-            ax, self.about["updates"][0], self.steps, summary_of(self.returns, statistic), **style
-        )
+        curve = thresholds.estimate(self.returns, statistic)
+        name, label = self.about["updates"][0], self.label
+        draw_band(ax, name, self.steps, curve, **{"label": label, **style})
         ax.set(xlabel="steps", ylabel=f"mean return of an evaluation ({STATISTICS[statistic]})")
         ax.legend()
         return ax

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import gymnasium
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -364,3 +365,21 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert done.returncode == 1
     assert "ValueError: workers: a process ended before its run; in a script" in done.stderr
+
+
+def test_learning_curves_have_bands():
+    learned = pu_lib.learn(Walk, "mce", 100, runs=6, evaluate_every=20, **WALK)
+    ax = learned.plot()
+    (line,), (band,) = ax.lines, ax.collections
+    assert_array_equal(line.get_xdata(), [20, 40, 60, 80, 100])
+    assert_array_equal(line.get_ydata(), np.sort(learned.returns, axis=0)[2])  # the lower median
+    ends = band.get_paths()[0].vertices[:, 1]
+    assert (ends.min(), ends.max()) == (learned.returns.min(), learned.returns.max())
+    assert line.get_color() == pu_lib.UPDATES["mce"].style.colour
+    assert learned.plot(ax, "mean", label="mine", color="black") is ax
+    assert_array_equal(ax.lines[1].get_ydata(), learned.returns.mean(axis=0))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MCE", "mine"]
+    assert len(ax.collections) == 1  # six runs are too few for the interval of a mean
+    with pytest.raises(ValueError, match="statistic: unknown 'mode'"):
+        learned.plot(statistic="mode")
+    plt.close(ax.figure)
