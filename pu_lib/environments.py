@@ -573,11 +573,9 @@ def estimate(
 
     Examples
     --------
-    >>> blackjack = estimate("Blackjack-v1", 2000)
-    >>> blackjack.process
-    FiniteMDP(249 states, 2 actions, discount 0.99, 1 terminal)
-    >>> len(blackjack.unseen)
-    69
+    >>> cliff = estimate("CliffWalking-v1", 5000)
+    >>> cliff.process
+    FiniteMDP(38 states, 4 actions, discount 0.99, 1 terminal)
     """
     steps = as_int("steps", steps, low=1)
     player = Player(env, encode, as_int("cut", cut, low=1))

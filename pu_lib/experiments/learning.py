@@ -642,11 +642,9 @@ def learn(
 
     Examples
     --------
-    >>> learned = learn("CliffWalking-v1", "mce", 3000, runs=6, cut=100, evaluate_every=1000)
-    >>> learned
-    MCE, 6 runs of 3000 steps in CliffWalking-v1, 37 states and 4 actions: mean return -13
-    >>> learned.returns.shape, learned.policies.shape, learned.states[:3]
-    ((6, 3), (6, 37, 4), (36, 24, 35))
+    >>> learned = learn("FrozenLake-v1", "mce", 3000, 10.0, runs=2, evaluate_every=1000)
+    >>> learned.steps.tolist(), learned.returns.shape, learned.policies.shape
+    ([1000, 2000, 3000], (2, 3), (2, 11, 4))
     """
     (setting,) = _settings(
         env,
