@@ -722,7 +722,7 @@ def compare(
 
     Parameters
     ----------
-    env, encode
+    env
         As for `learn`.
     updates : str, Update or sequence of these, optional
         Updates, or strings accepted by `pu_lib.updates.as_update`. The default is all registered
@@ -737,7 +737,9 @@ def compare(
     target : float, optional
         The mean return to reach. The default is the reward threshold of the environment, if it has
         one, such as 475 for CartPole-v1.
-    scheme, critic, critic_rate, discount, cut, evaluate_every, episodes, seed, workers, progress
+    scheme, critic, critic_rate, discount, encode, cut, evaluate_every, episodes, seed, workers
+        As for `learn`.
+    progress : bool, optional
         As for `learn`.
 
     Returns
