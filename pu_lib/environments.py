@@ -326,6 +326,8 @@ class Player:
         Number of actions, which are counted from 0.
     name : str
         The id of the environment, or the name of its class.
+    options : dict of str to str
+        The options with which the environment was made, as text.
     threshold : float or None
         The return at which the environment is considered solved, if it has one.
     """
@@ -336,6 +338,7 @@ class Player:
         inner = getattr(self._env, "unwrapped", self._env)
         spec = getattr(self._env, "spec", None)
         self.name: str = getattr(spec, "id", None) or type(inner).__name__
+        self.options = {key: repr(x) for key, x in (getattr(spec, "kwargs", None) or {}).items()}
         self.threshold: float | None = getattr(spec, "reward_threshold", None)
         with naming_the_extra():
             from gymnasium.spaces import Discrete

@@ -166,7 +166,7 @@ def test_every_run_and_state_has_a_memory_of_its_own():
 
 def test_results_do_not_depend_on_the_number_of_workers():
     results = [
-        pu_lib.learn(env, Averaged(), 200, runs=3, workers=workers, **WALK)
+        pu_lib.learn(env, "mce", 200, runs=3, workers=workers, **WALK)
         for env, workers in ((Walk, 1), (Walk(), 2), (lambda: Walk(), 7))
     ]
     for name in ("returns", "policies", "q", "visits"):
@@ -225,7 +225,7 @@ def test_an_evaluation_is_the_mean_return_of_the_policy():
     assert learner.performance(Player(Walk, place, 50), 2) == 1.0
 
 
-def test_compare_records_the_first_evaluation_that_reaches_the_target():
+def test_compare_records_the_first_evaluation_that_reaches_the_target(tmp_path):
     setting = {"steps": 400, "evaluate_every": 40, "step_sizes": [0.01, 1.0], "runs": 6, **WALK}
     race = pu_lib.compare(Walk, ["pg-sm", "ce"], target=1.0, **setting)
     for entry in race:
@@ -239,6 +239,8 @@ def test_compare_records_the_first_evaluation_that_reaches_the_target():
             assert summary.censored == (~passed).mean()
     assert race[0].update == "ce"
     assert race.about["target"] == 1.0
+    race.save(tmp_path / "race.npz")
+    assert type(race).load(tmp_path / "race.npz") == race
     impossible = pu_lib.compare(Walk, "ce", target=2.0, **{**setting, "steps": 80})
     assert impossible[0].best.censored == 1.0
     assert "No update reached the target within 80 steps" in str(impossible)
@@ -250,6 +252,7 @@ def test_compare_takes_the_reward_threshold_of_the_environment():
     env = gymnasium.make("FrozenLake-v1")
     race = pu_lib.compare(env, "ce", 1.0, 1, steps=20, episodes=1)
     assert race.about["target"] == env.spec.reward_threshold == 0.7
+    assert race.about["env_options"]["map_name"] == "'4x4'"
     with pytest.raises(ValueError, match="target: Walk has no reward threshold; give the mean"):
         pu_lib.compare(Walk, "ce", steps=20, **WALK)
 
