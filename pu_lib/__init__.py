@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pu_lib.domains import DOMAINS
     from pu_lib.environments import bins, estimate, from_gymnasium
     from pu_lib.experiments.learning import Learned, compare, learn
-    from pu_lib.experiments.race import race
+    from pu_lib.experiments.race import Race, race
+    from pu_lib.experiments.results import Results
     from pu_lib.experiments.sweep import sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
@@ -41,6 +42,8 @@ _HOMES = {
     "Finding": "claims",
     "FiniteMDP": "mdp",
     "Learned": "experiments.learning",
+    "Race": "experiments.race",
+    "Results": "experiments.results",
     "Trajectory": "trajectories",
     "UPDATES": "updates",
     "Update": "updates",
@@ -67,6 +70,8 @@ __all__ = [
     "Finding",
     "FiniteMDP",
     "Learned",
+    "Race",
+    "Results",
     "Trajectory",
     "Update",
     "bins",

@@ -21,7 +21,7 @@ API_PROGRAMS = {
     for page in sorted((ROOT / "book" / "api").glob("*.md"))
     for number, program in enumerate(PROGRAM.findall(page.read_text("utf-8")), 1)
 }
-PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "update with memory"]
+PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "own update to saved curves"]
 MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")]
 
 

@@ -11,7 +11,7 @@ from pu_lib.experiments.results import Results, panels_of
 
 __all__ = ["draw_race", "draw_results"]
 
-_ACROSS = 3  # panels side by side
+_ACROSS = 2  # panels side by side
 
 
 @style.styled
@@ -36,6 +36,8 @@ def draw_results(results: Results, x: str | None = None, statistic: str = "media
     for ax, (title, axis, panel) in zip(axes.flat, panels, strict=False):
         panel.plot(ax, axis, statistic)
         ax.set_title(title, fontsize="small")
+        if ax not in axes[:, 0]:
+            ax.set_ylabel("")
         if axis != "step":  # labels of learning curves have the step size, which varies
             ax.get_legend().remove()
             lines |= {str(line.get_label()): line for line in ax.lines}

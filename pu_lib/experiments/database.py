@@ -674,11 +674,11 @@ def read_about(directory: Path) -> dict[str, Any]:
     path = directory / _ABOUT
     try:
         about = json.loads(path.read_text("utf-8"))
-        if not isinstance(about, dict) or not isinstance(about["sources"], dict):
+        if not isinstance(about, dict) or not isinstance(about.get("sources", {}), dict):
             raise ValueError("it has no sources")
     except FileNotFoundError:
         return {}
-    except (ValueError, KeyError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DatabaseError(f"{path}: cannot be read ({error}); move it away.") from None
     return about
 

@@ -448,6 +448,7 @@ def race(
         racers,
         digest_of(cell),
         scheme=scheme,
+        step_sizes=list(map(float, chosen)),
         runs=runs,
         max_steps=cell.max_steps,
         target=cell.target,

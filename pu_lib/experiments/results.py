@@ -676,7 +676,10 @@ def read_results(directory: str | os.PathLike[str], computed: int = 0) -> Result
     """
     from pu_lib.experiments.database import CELL_COLUMNS, read_about
 
-    table = _read(Path(directory) / "runs.parquet")
+    path = Path(directory) / "runs.parquet"
+    if not path.is_file():
+        raise ValueError(f"{directory}: has no {path.name}; give the directory of a sweep.")
+    table = _read(path)
     columns = [*CELL_COLUMNS, "engine", "process"]
     settings = {name: table[name].unique().tolist() for name in columns if name in table}
     about = {"runs": len(table), **settings, **read_about(Path(directory))}
