@@ -20,6 +20,7 @@ API_PROGRAMS = {
     f"{page.stem}-{number}": program
     for page in sorted((ROOT / "book" / "api").glob("*.md"))
     for number, program in enumerate(PROGRAM.findall(page.read_text("utf-8")), 1)
+    if "import pu_lib\n" in program  # others are fragments
 }
 PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "own update to saved curves"]
 MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")]

@@ -16,6 +16,7 @@ which are about three times slower.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import signal
@@ -97,11 +98,10 @@ class _Setting:
         """The settings that `about` records beside updates, step sizes and runs."""
         kept = ["env_options", "steps", "critic", "critic_rate", "discount", "cut"]
         kept += ["evaluate_every", "episodes", "seed"]
-        encode = None if self.encode is None else repr(self.encode)
         return {
             **{name: getattr(self, name) for name in kept},
             "scheme": self.scheme.name,
-            "encode": encode,
+            "encode": None if self.encode is None else _text_of(self.encode),
         }
 
     def seed_of(self, *key: int) -> Any:
@@ -109,6 +109,14 @@ class _Setting:
         return np.random.SeedSequence(
             self.seed, spawn_key=(zlib.crc32(self.name.encode()), self.run, *key)
         )
+
+
+def _text_of(encode: Encoder) -> str:
+    """Return the source text of a function, or its `repr` if the source cannot be read."""
+    try:
+        return inspect.getsource(encode)
+    except (OSError, TypeError):
+        return repr(encode)
 
 
 class Learner:
@@ -120,8 +128,9 @@ class Learner:
     ----------
     rows : dict of state to int
         The row of each state in the tables, in the order in which states were first seen.
-    pi, q, visits : list of lists
-        The policy, the values of the critic, and the number of visits of each action.
+    theta, pi, q, visits : list of lists
+        The parameters, the policy, the values of the critic, and the number of visits of each
+        action.
     """
 
     def __init__(self, setting: _Setting, player: Player, stream: Stream) -> None:
@@ -614,7 +623,7 @@ def learn(
     episodes : int
         Number of episodes of an evaluation, which the policy plays in a copy of the environment.
     seed : int
-        Root seed.
+        Root seed of the learner and of the environment, which gets a seed at its first reset.
     workers : int
         Number of processes. With several, a script must call this function under
         ``if __name__ == "__main__":``. The results do not depend on this number.

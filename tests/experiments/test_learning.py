@@ -193,7 +193,7 @@ def test_learnt_policies_walk_to_the_payment_and_come_back_from_a_file(tmp_path)
     assert {key: back.about[key] for key in ("process", "steps", "runs", "scheme")} == {
         "process": "Walk", "steps": 600, "runs": 6, "scheme": "HiOffPol",
     }  # fmt: skip
-    assert "def place" not in back.about["encode"]
+    assert "return int(observation[0])" in back.about["encode"]
     table = learned.to_frame()
     assert len(table) == 36
     assert table.query("run == 2 and step == 600")["return"].item() == learned.returns[2, -1]
