@@ -8,7 +8,7 @@ plain floats.
 
 The exact performance of a policy is unknown, too. Instead, the policy plays a number of episodes in
 a copy of the environment, and the mean of their returns is reported. Returns are sums of rewards
-without discount, as usual for environments, whereas the learner maximises the discounted return.
+without discount, as usual for environments, whereas the values of the critic are discounted.
 
 Updates of the library take the steps of their kernels. Other updates take the steps of `advance`,
 which are about three times slower.
