@@ -100,7 +100,7 @@ def test_a_race_comes_back_from_its_file_and_draws_the_same_curves(tmp_path):
     summaries = race[0].summaries
     assert dict(zip(*line.get_data(), strict=True)) == {x: s.median for x, s in summaries.items()}
     assert max(band.get_paths()[0].vertices[:, 1]) == max(x.median_high for x in summaries.values())
-    assert not race.plot(statistic="mean").collections  # six runs are too few for the interval of a mean
+    assert not race.plot(statistic="mean").collections  # six runs: too few for the interval
     with pytest.raises(ValueError, match="statistic"):
         race.plot(statistic="mode")
     plt.close("all")

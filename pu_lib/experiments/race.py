@@ -247,10 +247,8 @@ class Race(Record, Sequence[RaceEntry]):
         ModuleNotFoundError
             If matplotlib is not installed.
         """
-        statistic, x = (
-            find_name("statistic", statistic, STATISTICS),
-            find_name("x", x, ("step_size", "step")),
-        )
+        statistic = find_name("statistic", statistic, STATISTICS)
+        x = find_name("x", x, ("step_size", "step"))
         if x == "step" and not all(entry.performances for entry in self):
             raise ValueError("x: the race has no curves; run it with curves=True.")
         ax = axes_of(ax)

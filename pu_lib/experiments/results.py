@@ -420,12 +420,14 @@ class Results(Record):
         import pandas as pd
 
         frame = self.to_frame()
+        if frame.empty:
+            return frame
         best = [
             line["mean"].idxmin()
             for _, group in frame.groupby("update", sort=False, observed=True)
-            for _, line in _lines(group, "step_size")
+            for _, line in _groups(group, _settings("step_size"))
         ]
-        varying = _varying(frame, {"update", "step_size"}) if best else []
+        varying = _varying(frame, _settings("step_size"))
         frame, rows = frame.loc[best], []
         for (_, row), summary in zip(frame.iterrows(), _summaries(frame), strict=True):
             size = f"{row['step_size']:g}"
@@ -464,19 +466,17 @@ class Results(Record):
         """
         statistic = find_name("statistic", statistic, lines.STATISTICS)
         x = find_name("x", x, lines.AXES)
-        runs = self.table
+        runs = _not_empty(self.table)
         if x == "step":
             if "performances" not in runs or runs["performances"].isna().all():
                 raise ValueError("x: there are no curves; run the sweep with curves=True.")
             runs = runs[runs["performances"].notna()]
-        elif runs.empty:
-            raise ValueError("table: there are no runs; run the sweep first.")
         ax = axes_of(ax)
         rows = runs if x == "step" else self.to_frame()
         across = "step_size" if x == "step" else x
         for name, group in rows.groupby("update", sort=False, observed=True):
             label = label_of(str(name)) if name in UPDATES else str(name)
-            for place, (words, line) in enumerate(_lines(group, across)):
+            for place, (words, line) in enumerate(_groups(group, _settings(across))):
                 style: dict[str, Any] = {"label": ", ".join([label, *words])}
                 if words:
                     style["linestyle"] = _DASHES[place % len(_DASHES)]
@@ -622,31 +622,38 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
 _DASHES = ("-", "--", ":", "-.")
 
 
-def _lines(rows: pd.DataFrame, *across: str) -> Iterator[tuple[list[str], pd.DataFrame]]:
-    """Yield the rows for each setting apart from its update and the columns `across`.
+def _not_empty(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of runs; raise a `ValueError` if it is empty."""
+    if table.empty:
+        raise ValueError("table: there are no runs; run the sweep first.")
+    return table
 
-    The words of a setting are its columns that vary.
-    """
-    names = _varying(rows, {"update", *across})
-    if not names:
+
+def _settings(*across: str) -> list[str]:
+    """Return the columns of the setting without the update and the columns `across`."""
+    from pu_lib.experiments.database import CELL_COLUMNS
+
+    return [name for name in CELL_COLUMNS if name not in ("update", *across)]
+
+
+def _varying(rows: pd.DataFrame, names: list[str]) -> list[str]:
+    """Return the columns that have several values."""
+    return [name for name in names if rows[name].nunique(dropna=False) > 1]
+
+
+def _groups(rows: pd.DataFrame, names: list[str]) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """Yield the rows with equal values in the columns `names`, and what varies among them."""
+    if not (varying := _varying(rows, names)):
         yield [], rows
         return
-    for values, line in rows.groupby(names, sort=False, dropna=False, observed=True):
-        yield [f"{name}={value}" for name, value in zip(names, values, strict=True)], line
+    for values, group in rows.groupby(varying, sort=False, dropna=False, observed=True):
+        yield [f"{name}={value}" for name, value in zip(varying, values, strict=True)], group
 
 
 def _summaries(rows: pd.DataFrame) -> list[Summary]:
     """Return the statistics in rows of `Results.to_frame`."""
     names = [column.name for column in fields(Summary)]
     return [Summary(*values) for values in rows[names].itertuples(index=False)]
-
-
-def _varying(rows: pd.DataFrame, without: set[str]) -> list[str]:
-    """Return the columns of the setting that have several values."""
-    from pu_lib.experiments.database import CELL_COLUMNS
-
-    names = [name for name in CELL_COLUMNS if name not in without]
-    return [name for name in names if rows[name].nunique(dropna=False) > 1]
 
 
 def panels_of(results: Results, x: str | None = None) -> list[tuple[str, str, Results]]:
@@ -656,14 +663,12 @@ def panels_of(results: Results, x: str | None = None) -> list[tuple[str, str, Re
     or the number of states or actions if the step size of an update does not vary.
     """
     sizes, panels = ["n_states", "n_actions"], []
-    for words, runs in _lines(results.table, "step_size", *sizes):
+    for words, runs in _groups(_not_empty(results.table), _settings("step_size", *sizes)):
         axis = x
         if axis is None:
             counts = runs.groupby("update", observed=True)[["step_size", *sizes]].nunique().max()
             axis = next((str(name) for name, count in counts.items() if count > 1), "step_size")
-        others = [name for name in sizes if name != axis]
-        names = _varying(runs, {*runs.columns} - {*others})
-        for more, part in _lines(runs, *({*runs.columns} - {*names})):
+        for more, part in _groups(runs, [name for name in sizes if name != axis]):
             title = ", ".join([*words, *more]) or str(runs["domain"].iloc[0])
             panels.append((title, axis, Results(part)))
     return panels

@@ -375,7 +375,8 @@ def sweep(
     directory : path
         Directory of the runs. The sweep adds runs to the database ``runs.sqlite``, which an earlier
         sweep may have created, and then writes all runs to the table ``runs.parquet``, which
-        `pandas.read_parquet` can read.
+        `pandas.read_parquet` can read, and the sources of updates that are not of the library to
+        ``about.json``.
     updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. The default is all
         registered updates with a kernel, with ``pg-es factor=drop``, the update of the paper's

@@ -16,7 +16,7 @@ from pu_lib.experiments.database import Database, DatabaseError
 from pu_lib.experiments.jekyll_hyde import checkpoints, seed_state
 from pu_lib.experiments.options import PAPER, PREDECESSOR, SCHEMES
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.results import panels_of, read_results
+from pu_lib.experiments.results import committed, panels_of, read_results
 from pu_lib.experiments.sweep import base_cell, performances, run_cell, run_chunk
 from pu_lib.experiments.thresholds import estimate, summarise
 from pu_lib.updates import UPDATES, SoftmaxPolicyGradient
@@ -269,6 +269,15 @@ def test_results_draw_the_statistics_of_their_frame(tmp_path):
         ("scheme=HiOffPol", "step_size", 24),
         ("scheme=NoExplo", "step_size", 24),
     ]
+
+
+def test_results_without_runs_print_and_name_what_is_missing():
+    empty = pu_lib.Results(committed().table.iloc[:0])
+    assert str(empty).startswith("Results(0 runs)")
+    assert "Results(0 runs)" in empty._repr_html_()
+    for draw in (empty.plot, lambda: empty.plot(x="step"), lambda: panels_of(empty)):
+        with pytest.raises(ValueError, match="table: there are no runs"):
+            draw()
 
 
 SETTING_SCHEMES = ["HiOffPol", "NoExplo"]
