@@ -31,6 +31,7 @@ class Maze(gymnasium.Env):
 
     def step(self, action):
         self.taken += 1
+        assert self.taken <= 3, "a step after the end of an episode"
         over = self.taken == 3
         if self.state == 1 or action == 1:
             return 0, 3.0 * self.state * action, True, over, {}

@@ -92,6 +92,7 @@ def test_learner_has_the_bits_of_the_sampled_loop_on_a_random_process(critic):
     assert len(states) > 50
     assert_array_equal(learner.q, np.array(loop.q)[states])
     assert_array_equal(learner.theta, np.array(loop.theta)[states])
+    assert_array_equal(learner._hyde, np.array(loop.hyde)[states])
 
 
 def test_learner_has_the_bits_of_the_compiled_loop():
@@ -110,6 +111,7 @@ def test_learner_has_the_bits_of_the_compiled_loop():
     assert list(learner.rows) == list(range(9))
     assert_array_equal(learner.pi, memory.pi[:9])
     assert_array_equal(learner.q, memory.q[:9])
+    assert_array_equal(learner._hyde, memory.hyde[:9])
 
 
 class Walk(gymnasium.Env):
@@ -152,9 +154,16 @@ WALK = {"encode": place, "cut": 50, "episodes": 3}
 
 def test_every_run_and_state_has_a_memory_of_its_own():
     learned = pu_lib.learn(Walk, Averaged(), 300, runs=2, **WALK)
-    alone = pu_lib.learn(Walk, Averaged(), 300, runs=1, **WALK)
-    assert_array_equal(alone.q[0], learned.q[0][: len(alone.states)])
     (setting,) = _settings(Walk, [Averaged()], [1.0], 300, *SETTINGS, place, 50, None, 3, 0)
+    orders = set()
+    for run in range(2):
+        alone = learning._run(replace(setting, run=run))
+        at = [learned.states.index(state) for state in alone.states]
+        assert_array_equal(alone.policies, learned.policies[run, at])
+        assert_array_equal(alone.q, learned.q[run, at])
+        assert_array_equal(alone.visits, learned.visits[run, at])
+        orders.add(alone.states)
+    assert len(orders) == 2  # the runs saw the states in different orders
     learner = Learner(setting, Player(Walk, place, 50), Stream(seed_state(0, "Walk", 0)))
     for _ in range(300):
         learner.step()
