@@ -1,0 +1,279 @@
+"""A policy that writes tokens, with parameters that all prompts share, unlearns a reward hack.
+
+`pu_lib.engine.tokens` has the network and the updates. A run trains on a verifier that the hack
+passes; then the verifier changes, and the run goes on until each prompt's correct answer has
+probability one half, or for the protocol's cap. ``data/tokens.csv`` has all runs;
+``make reward-hack-tokens`` makes them again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pu_lib.arrays import Floats
+from pu_lib.engine import tokens as engine
+from pu_lib.experiments.bootstrap import interval, lower_quantile, resampled_quantile
+from pu_lib.experiments.jekyll_hyde import seed_state
+from pu_lib.files import replacing
+from pu_lib.progress import progress_bar
+
+__all__ = [
+    "COLUMNS",
+    "METHODS",
+    "REWARDS",
+    "Method",
+    "Summary",
+    "Writer",
+    "cells",
+    "make_table",
+    "protocol",
+    "run_once",
+    "summary",
+    "table",
+]
+
+HERE = Path(__file__).parent
+COLUMNS = (
+    "change", "n", "method", "seed", "regret", "correct", "first", "half", "samples", "all", "solved",
+)  # fmt: skip
+
+REWARDS = {"swap": ((1.0, 0.0), (0.0, 1.0)), "partial": ((0.5, 0.0), (0.5, 1.0))}
+"""What the hack and the correct answer are paid, before and after each kind of change."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the table.
+
+    Attributes
+    ----------
+    label : str
+        The name on pages.
+    advantages : str
+        One of `pu_lib.engine.tokens.ADVANTAGES`.
+    k3, entropy, draws
+        See `pu_lib.engine.tokens.Settings`.
+    reset, restart : bool
+        Whether the change sets Adam's means to zero, and the parameters to those of the reference.
+    """
+
+    label: str
+    advantages: str = "grpo"
+    k3: float = 0.0
+    entropy: float = 0.0
+    draws: int = 1
+    reset: bool = False
+    restart: bool = False
+
+
+METHODS = {
+    "grpo": Method("GRPO"),
+    "dapo": Method("GRPO, groups redrawn", draws=10),
+    "reset": Method("GRPO, Adam reset", reset=True),
+    "k3": Method("GRPO, k3 0.04", k3=0.04),
+    "entropy": Method("GRPO, entropy 0.1", entropy=0.1),
+    "maxrl": Method("MaxRL", advantages="maxrl"),
+    "best": Method("best of the group", advantages="best"),
+    "restart": Method("GRPO, restart", reset=True, restart=True),
+}
+"""The methods by their name in the table."""
+
+
+@cache
+def protocol() -> dict[str, Any]:
+    """Return the protocol of the runs."""
+    parsed: dict[str, Any] = tomllib.loads((HERE / "protocol_tokens.toml").read_text("utf-8"))
+    return parsed
+
+
+class Writer:
+    """A policy that writes tokens, and its training.
+
+    Parameters
+    ----------
+    method : Method
+    seed : int
+        The seed of the reference, of the correct answers and of the samples.
+    """
+
+    def __init__(self, method: Method, seed: int) -> None:
+        self.method = method
+        rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+        deviation = np.full(engine.ROWS, 0.5)
+        deviation[-engine.TOKENS - 1 :] = 0.1  # of the last layer
+        parameters = (2 * rng.random((engine.ROWS, engine.UNITS)) - 1) * math.sqrt(3)
+        parameters *= deviation[:, None]
+        parameters[-1, engine.TOKENS :] = 0.0
+        self._work = engine.new_workspace()
+        engine.write_policy(parameters, self._work)
+        self._reference = parameters.copy()
+        self.state = engine.TokenState(
+            words=seed_state(seed, "tokens", 0),
+            counts=np.zeros(2, np.int64),
+            answers=rng.integers(1, engine.TOKENS, (engine.PROMPTS, 2)),
+            parameters=parameters,
+            moments=np.zeros((2, *parameters.shape)),
+            powers=np.ones(2),
+            reference=self._work.policy.copy(),
+        )
+
+    def settings(self, rewards: tuple[float, float]) -> engine.Settings:
+        """Return the settings of the updates while the hack and the answer pay `rewards`."""
+        method = self.method
+        kind = engine.ADVANTAGES.index(method.advantages)
+        return engine.Settings(kind, method.k3, method.entropy, method.draws, *rewards)
+
+    def learn(self, updates: int, rewards: tuple[float, float]) -> None:
+        """Make a number of updates while the hack and the correct answer pay `rewards`."""
+        engine.train(self.settings(rewards), self.state, self._work, updates)
+
+    def change(self) -> None:
+        """Do what the method does at the change, and count samples from here on."""
+        if self.method.reset:
+            self.state.moments[:], self.state.powers[:] = 0.0, 1.0
+        if self.method.restart:
+            self.state.parameters[:] = self._reference
+        self.state.counts[:] = 0
+
+    def probabilities(self) -> tuple[Floats, Floats]:
+        """Return, for each prompt, the probabilities of no hack and of the correct answer."""
+        engine.write_policy(self.state.parameters, self._work)
+        size, policy = engine.TOKENS, self._work.policy
+        pairs = policy[:, 0, :, None] * policy[:, 1 : 1 + size]
+        sequences = pairs[..., None] * policy[:, 1 + size :].reshape(-1, size, size, size)
+        honest = sequences[:, 1:, 1:, 1:]
+        rows = np.arange(engine.PROMPTS)
+        second, third = self.state.answers.T - 1
+        return honest.sum(axis=(1, 2, 3)), honest[rows, :, second, third].sum(axis=1)
+
+
+def cells() -> list[tuple[str, int, str]]:
+    """Return the settings of the table: the change, n and the method."""
+    return [
+        (one["change"], one["n"], method)
+        for one in protocol()["conditions"]
+        for method in protocol()["methods"]
+    ]
+
+
+def run_once(change: str, n: int, method: str, seed: int) -> dict[str, Any]:
+    """Return the row of the table for one run.
+
+    `regret` and `correct` are means over the prompts at the change, for a restart those of the
+    reference; `first` are the samples up to the first correct one; `half` and `samples` are the
+    updates and the samples until the mean probability of the correct answers is one half, and `all`
+    the updates until it is one half at every prompt; None where the cap ends the run. `solved` are
+    the prompts whose correct answer has one half at the end.
+    """
+    measures, (before, after) = protocol()["measures"], REWARDS[change]
+    writer = Writer(METHODS[method], seed)
+    writer.learn(n, before)
+    writer.change()
+    honest, correct = writer.probabilities()
+    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    row |= {"change": change, "n": n, "method": method, "seed": seed}
+    row |= {"regret": f"{before[0] * honest.mean():.4e}", "correct": f"{correct.mean():.4e}"}
+    updates = 0
+    while True:
+        if row["half"] is None and correct.mean() >= 0.5:
+            row |= {"half": updates, "samples": int(writer.state.counts[0])}
+        if correct.min() >= 0.5:
+            row["all"] = updates
+        if row["all"] is not None or updates >= measures["cap"]:
+            break
+        writer.learn(measures["every"], after)
+        updates += measures["every"]
+        _, correct = writer.probabilities()
+    first = int(writer.state.counts[1])
+    return row | {"first": first or None, "solved": int((correct >= 0.5).sum())}
+
+
+def make_table(out: Path, shown: bool | None = None) -> None:
+    """Make all runs and write their table to `out`; they take about two minutes on one core."""
+    jobs = [(*cell, seed) for cell in cells() for seed in range(protocol()["measures"]["seeds"])]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    with progress_bar(len(jobs), shown) as bar:
+        for job in jobs:
+            writer.writerow(run_once(*job))
+            bar.update()
+    with replacing(out) as file:
+        file.write(text.getvalue().encode())
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Return the committed runs, one row each, with the columns of `run_once`."""
+    return pd.read_csv(HERE / "data" / "tokens.csv")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The runs of a cell.
+
+    Attributes
+    ----------
+    runs, lost : int
+        All runs, and those in which the mean over the prompts does not reach one half.
+    regret, correct : float
+        Medians at the change.
+    half, low, high : float
+        The median of the updates until half, with its 95 % bootstrap interval; infinite for lost
+        runs.
+    samples, first : float
+        The medians of the samples until half, and up to the first correct one.
+    every : float
+        The median of the updates until every prompt is solved.
+    solved : tuple of int
+        How many runs end with 0, 1, 2, 3 and 4 prompts solved.
+    """
+
+    runs: int
+    lost: int
+    regret: float
+    correct: float
+    half: float
+    low: float
+    high: float
+    samples: float
+    first: float
+    every: float
+    solved: tuple[int, ...]
+
+
+@cache
+def summary(change: str, n: int, method: str) -> Summary:
+    """Return the summary of the committed runs of a cell."""
+    rows = table()
+    rows = rows[(rows.change == change) & (rows.n == n) & (rows.method == method)]
+    times = rows.half.fillna(math.inf).to_numpy(float)
+    low, high = interval(resampled_quantile(times[:, None], 0.5)[:, 0])
+
+    def median(column: str) -> float:
+        return float(lower_quantile(rows[column].fillna(math.inf).to_numpy(float), 0.5))
+
+    return Summary(
+        runs=len(rows),
+        lost=int(np.isinf(times).sum()),
+        regret=median("regret"),
+        correct=median("correct"),
+        half=median("half"),
+        low=float(low),
+        high=float(high),
+        samples=median("samples"),
+        first=median("first"),
+        every=median("all"),
+        solved=tuple(int((rows.solved == k).sum()) for k in range(engine.PROMPTS + 1)),
+    )
