@@ -108,9 +108,9 @@ class Workspace(NamedTuple):
         respect to its scores.
     gradient : ndarray, shape (ROWS, UNITS)
         Minus the derivative of the loss with respect to the parameters.
-    tokens : ndarray of int64, shape (GROUP, LENGTH)
-        The samples of a prompt.
-    rewards, advantages : ndarray, shape (GROUP,)
+    tokens : ndarray of int64, shape (PROMPTS, GROUP, LENGTH)
+        The samples of each prompt.
+    rewards, advantages : ndarray, shape (PROMPTS, GROUP)
         Their rewards and advantages.
     """
 
@@ -133,9 +133,9 @@ def new_workspace() -> Workspace:
         policy=np.zeros((*contexts, TOKENS)),
         direction=np.zeros((*contexts, TOKENS)),
         gradient=np.zeros((ROWS, UNITS)),
-        tokens=np.zeros((GROUP, LENGTH), np.int64),
-        rewards=np.zeros(GROUP),
-        advantages=np.zeros(GROUP),
+        tokens=np.zeros((PROMPTS, GROUP, LENGTH), np.int64),
+        rewards=np.zeros((PROMPTS, GROUP)),
+        advantages=np.zeros((PROMPTS, GROUP)),
     )
 
 
@@ -232,9 +232,10 @@ def _reward(tokens: Any, answer: Any, settings: Any) -> float:
 @compiled
 def _draw_group(settings: Any, state: Any, work: Any, prompt: int, stream: Any) -> Any:
     """Draw a group of samples with their rewards, and return the stream."""
+    tokens, rewards = work.tokens[prompt], work.rewards[prompt]
     for i in range(GROUP):
         for t in range(LENGTH):
-            context = _context(work.tokens[i], t)
+            context = _context(tokens[i], t)
             policy = work.policy[prompt, context]
             if not work.known[prompt, context]:
                 _forward(state.parameters, prompt, context, work.hidden[prompt, context], policy)
@@ -246,10 +247,10 @@ def _draw_group(settings: Any, state: Any, work: Any, prompt: int, stream: Any) 
             while token < TOKENS - 1 and u >= policy[token]:
                 u -= policy[token]
                 token += 1
-            work.tokens[i, t] = token
-        work.rewards[i] = _reward(work.tokens[i], state.answers[prompt], settings)
+            tokens[i, t] = token
+        rewards[i] = _reward(tokens[i], state.answers[prompt], settings)
         state.counts[0] += 1
-        if work.rewards[i] == 1.0 and settings.correct_reward == 1.0 and state.counts[1] == 0:
+        if rewards[i] == 1.0 and settings.correct_reward == 1.0 and state.counts[1] == 0:
             state.counts[1] = state.counts[0]
     return stream
 
@@ -286,12 +287,12 @@ def write_advantages(kind: int, rewards: Any, weights: Any) -> bool:
 @compiled
 def _add_directions(settings: Any, state: Any, work: Any, prompt: int) -> None:
     """Add the directions of a group, a mean over the samples of all prompts."""
-    share = 1.0 / (PROMPTS * GROUP)
+    tokens, share = work.tokens[prompt], 1.0 / (PROMPTS * GROUP)
     for i in range(GROUP):
         for t in range(LENGTH):
-            context, token = _context(work.tokens[i], t), work.tokens[i, t]
+            context, token = _context(tokens[i], t), tokens[i, t]
             policy, d = work.policy[prompt, context], work.direction[prompt, context]
-            w = work.advantages[i]
+            w = work.advantages[prompt, i]
             if settings.k3 > 0.0:
                 w -= settings.k3 * (1.0 - state.reference[prompt, context, token] / policy[token])
             if settings.entropy > 0.0:
@@ -331,7 +332,8 @@ def write_gradient(settings: Any, state: Any, work: Any) -> None:
     for prompt in range(PROMPTS):
         for _ in range(settings.draws):
             stream = _draw_group(settings, state, work, prompt, stream)
-            if write_advantages(settings.advantages, work.rewards, work.advantages):
+            weights = work.advantages[prompt]
+            if write_advantages(settings.advantages, work.rewards[prompt], weights):
                 break
         _add_directions(settings, state, work, prompt)
         for context in range(CONTEXTS):

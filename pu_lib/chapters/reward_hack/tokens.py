@@ -12,7 +12,6 @@ import csv
 import io
 import math
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -45,7 +44,8 @@ __all__ = [
 
 HERE = Path(__file__).parent
 COLUMNS = (
-    "change", "n", "method", "seed", "regret", "correct", "first", "half", "samples", "all", "solved",
+    "change", "n", "method", "seed", "regret", "correct", "first", "half", "samples", "all",
+    "solved",
 )  # fmt: skip
 
 REWARDS = {"swap": ((1.0, 0.0), (0.0, 1.0)), "partial": ((0.5, 0.0), (0.5, 1.0))}
