@@ -22,7 +22,6 @@ the expected steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,7 +119,7 @@ def maxrl_step(w: Any, size: Any) -> Any:
 
 
 @formula
-def best_step(w: Any, size: Any) -> Any:  # noqa: ARG001
+def best_step(w: Any, size: Any) -> Any:
     """Return the step of the log-odds under rejection sampling and best of the group, near 0."""
     return 2 * w
 
