@@ -270,7 +270,7 @@ def _group_that_differs(size: int, outside: float, rewards: Any, work: Any, stre
 
 
 @compiled
-def _advantages(kind: int, size: int, rewards: Any, counts: Any, direction: Any) -> None:
+def write_advantages(kind: int, size: int, rewards: Any, counts: Any, direction: Any) -> None:
     """Write for each answer its number of samples times their advantage."""
     mean, least, most = 0.0, np.inf, -np.inf
     for a in range(counts.size):
@@ -307,7 +307,7 @@ def _advantages(kind: int, size: int, rewards: Any, counts: Any, direction: Any)
 def _direction(settings: Any, problem: Any, state: Any, work: Any, log_sum: float) -> None:
     """Write the step of unit weight."""
     pi, counts, direction = work.pi, work.counts, work.direction
-    _advantages(settings.advantages, settings.size, problem.rewards, counts, direction)
+    write_advantages(settings.advantages, settings.size, problem.rewards, counts, direction)
     total = 0.0
     for a in range(pi.size):
         if settings.k3 > 0.0 and counts[a] > 0.0:

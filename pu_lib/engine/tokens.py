@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from pu_lib.compiling import compiled, inlined_by_numba
 from pu_lib.engine.arithmetic import exponential, logarithm, uniform
+from pu_lib.engine.groups import write_advantages
 
 Floats = NDArray[np.float64]
 
@@ -33,9 +34,6 @@ GROUP = 8
 """Samples of a prompt in an update."""
 RATE = 2e-3
 """Step size of Adam."""
-
-ADVANTAGES = ("grpo", "maxrl", "best")
-"""The advantages; compiled code takes the place in this tuple."""
 
 _POSITION = PROMPTS
 _EARLIER = _POSITION + LENGTH
@@ -51,7 +49,7 @@ class Settings(NamedTuple):
     Attributes
     ----------
     advantages : int
-        The place in `ADVANTAGES`.
+        The place in `pu_lib.engine.groups.ADVANTAGES`.
     k3, entropy : float
         The coefficients of the penalty k3 in the loss and of the entropy bonus of each token.
     draws : int
@@ -112,6 +110,8 @@ class Workspace(NamedTuple):
         The samples of each prompt.
     rewards, advantages : ndarray, shape (PROMPTS, GROUP)
         Their rewards and advantages.
+    ones : ndarray, shape (GROUP,)
+        How often each sample counts: once.
     """
 
     known: NDArray[np.bool_]
@@ -122,6 +122,7 @@ class Workspace(NamedTuple):
     tokens: NDArray[np.int64]
     rewards: Floats
     advantages: Floats
+    ones: Floats
 
 
 def new_workspace() -> Workspace:
@@ -136,6 +137,7 @@ def new_workspace() -> Workspace:
         tokens=np.zeros((PROMPTS, GROUP, LENGTH), np.int64),
         rewards=np.zeros((PROMPTS, GROUP)),
         advantages=np.zeros((PROMPTS, GROUP)),
+        ones=np.ones(GROUP),
     )
 
 
@@ -255,33 +257,13 @@ def _draw_group(settings: Any, state: Any, work: Any, prompt: int, stream: Any) 
     return stream
 
 
-@compiled
-def write_advantages(kind: int, rewards: Any, weights: Any) -> bool:
-    """Write the advantages of a group and return whether its rewards differ.
-
-    GRPO divides by the standard deviation with GROUP - 1, MaxRL by the mean reward. "best" is
-    cross-entropy to the samples of the largest reward, unless all rewards agree.
-    """
-    size = len(rewards)
-    mean, top, low = 0.0, rewards[0], rewards[0]
-    for i in range(size):
-        mean += rewards[i] / size
-        top, low = max(top, rewards[i]), min(low, rewards[i])
-    square, winners = 0.0, 0.0
-    for i in range(size):
-        square += (rewards[i] - mean) * (rewards[i] - mean)
-        winners += 1.0 if rewards[i] == top else 0.0
-    for i in range(size):
-        if top == low:
-            weights[i] = 0.0
-        elif kind == 0:
-            weights[i] = (rewards[i] - mean) / (math.sqrt(square / (size - 1.0)) + 1e-6)
-        elif kind == 1:
-            weights[i] = (rewards[i] - mean) / mean
-        else:
-            weights[i] = size / winners if rewards[i] == top else 0.0
-    mixed: bool = top != low
-    return mixed
+@inlined_by_numba
+def _differ(rewards: Any) -> bool:
+    """Return whether the rewards of a group differ."""
+    differ = False
+    for i in range(1, len(rewards)):
+        differ = differ or rewards[i] != rewards[0]
+    return differ
 
 
 @compiled
@@ -332,9 +314,11 @@ def write_gradient(settings: Any, state: Any, work: Any) -> None:
     for prompt in range(PROMPTS):
         for _ in range(settings.draws):
             stream = _draw_group(settings, state, work, prompt, stream)
-            weights = work.advantages[prompt]
-            if write_advantages(settings.advantages, work.rewards[prompt], weights):
+            if _differ(work.rewards[prompt]):
                 break
+        write_advantages(
+            settings.advantages, GROUP, work.rewards[prompt], work.ones, work.advantages[prompt]
+        )
         _add_directions(settings, state, work, prompt)
         for context in range(CONTEXTS):
             if work.known[prompt, context]:

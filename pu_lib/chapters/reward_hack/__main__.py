@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pu_lib.chapters.reward_hack.runs import run_all
+from pu_lib.chapters.reward_hack import runs, tokens
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.workers is not None and arguments.workers < 1:
         parser.error(f"--workers: expected at least one, got {arguments.workers}.")
-    run_all(arguments.out, arguments.workers)
+    runs.run_all(arguments.out, arguments.workers)
+    tokens.run_all(arguments.out, arguments.workers)
     return 0
 
 

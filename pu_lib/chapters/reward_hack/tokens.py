@@ -2,16 +2,14 @@
 
 `pu_lib.engine.tokens` has the network and the updates. A run trains on a verifier that the hack
 passes; then the verifier changes, and the run goes on until each prompt's correct answer has
-probability one half, or for the protocol's cap. ``data/tokens.csv`` has all runs;
-``make reward-hack-tokens`` makes them again.
+probability one half, or for the protocol's cap. ``data/tokens.csv`` has all runs.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,21 +20,19 @@ import pandas as pd
 
 from pu_lib.arrays import Floats
 from pu_lib.engine import tokens as engine
+from pu_lib.engine.groups import ADVANTAGES
 from pu_lib.experiments.bootstrap import interval, lower_quantile, resampled_quantile
 from pu_lib.experiments.jekyll_hyde import seed_state
+from pu_lib.experiments.jobs import finish
 from pu_lib.files import replacing
-from pu_lib.progress import progress_bar
 
 __all__ = [
     "COLUMNS",
-    "METHODS",
-    "REWARDS",
-    "Method",
     "Summary",
     "Writer",
     "cells",
-    "make_table",
     "protocol",
+    "run_all",
     "run_once",
     "summary",
     "table",
@@ -47,47 +43,6 @@ COLUMNS = (
     "change", "n", "method", "seed", "regret", "correct", "first", "half", "samples", "all",
     "solved",
 )  # fmt: skip
-
-REWARDS = {"swap": ((1.0, 0.0), (0.0, 1.0)), "partial": ((0.5, 0.0), (0.5, 1.0))}
-"""What the hack and the correct answer are paid, before and after each kind of change."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method of the table.
-
-    Attributes
-    ----------
-    label : str
-        The name on pages.
-    advantages : str
-        One of `pu_lib.engine.tokens.ADVANTAGES`.
-    k3, entropy, draws
-        See `pu_lib.engine.tokens.Settings`.
-    reset, restart : bool
-        Whether the change sets Adam's means to zero, and the parameters to those of the reference.
-    """
-
-    label: str
-    advantages: str = "grpo"
-    k3: float = 0.0
-    entropy: float = 0.0
-    draws: int = 1
-    reset: bool = False
-    restart: bool = False
-
-
-METHODS = {
-    "grpo": Method("GRPO"),
-    "dapo": Method("GRPO, groups redrawn", draws=10),
-    "reset": Method("GRPO, Adam reset", reset=True),
-    "k3": Method("GRPO, k3 0.04", k3=0.04),
-    "entropy": Method("GRPO, entropy 0.1", entropy=0.1),
-    "maxrl": Method("MaxRL", advantages="maxrl"),
-    "best": Method("best of the group", advantages="best"),
-    "restart": Method("GRPO, restart", reset=True, restart=True),
-}
-"""The methods by their name in the table."""
 
 
 @cache
@@ -102,13 +57,14 @@ class Writer:
 
     Parameters
     ----------
-    method : Method
     seed : int
         The seed of the reference, of the correct answers and of the samples.
+    **options
+        The keys of the protocol's methods.
     """
 
-    def __init__(self, method: Method, seed: int) -> None:
-        self.method = method
+    def __init__(self, seed: int, **options: Any) -> None:
+        self._options = options
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
         deviation = np.full(engine.ROWS, 0.5)
         deviation[-engine.TOKENS - 1 :] = 0.1  # of the last layer
@@ -128,21 +84,28 @@ class Writer:
             reference=self._work.policy.copy(),
         )
 
-    def settings(self, rewards: tuple[float, float]) -> engine.Settings:
+    def settings(self, rewards: Sequence[float]) -> engine.Settings:
         """Return the settings of the updates while the hack and the answer pay `rewards`."""
-        method = self.method
-        kind = engine.ADVANTAGES.index(method.advantages)
-        return engine.Settings(kind, method.k3, method.entropy, method.draws, *rewards)
+        options = self._options
+        return engine.Settings(
+            advantages=ADVANTAGES.index(options["advantages"]),
+            k3=options.get("k3", 0.0),
+            entropy=options.get("entropy", 0.0),
+            draws=options.get("draws", 1),
+            hack_reward=rewards[0],
+            correct_reward=rewards[1],
+        )
 
-    def learn(self, updates: int, rewards: tuple[float, float]) -> None:
+    def learn(self, updates: int, rewards: Sequence[float]) -> None:
         """Make a number of updates while the hack and the correct answer pay `rewards`."""
         engine.train(self.settings(rewards), self.state, self._work, updates)
 
     def change(self) -> None:
         """Do what the method does at the change, and count samples from here on."""
-        if self.method.reset:
+        restart = self._options.get("restart", False)
+        if restart or self._options.get("reset", False):
             self.state.moments[:], self.state.powers[:] = 0.0, 1.0
-        if self.method.restart:
+        if restart:
             self.state.parameters[:] = self._reference
         self.state.counts[:] = 0
 
@@ -161,8 +124,8 @@ class Writer:
 def cells() -> list[tuple[str, int, str]]:
     """Return the settings of the table: the change, n and the method."""
     return [
-        (one["change"], one["n"], method)
-        for one in protocol()["conditions"]
+        (change, n, method)
+        for change, n in protocol()["conditions"]
         for method in protocol()["methods"]
     ]
 
@@ -170,20 +133,23 @@ def cells() -> list[tuple[str, int, str]]:
 def run_once(change: str, n: int, method: str, seed: int) -> dict[str, Any]:
     """Return the row of the table for one run.
 
-    `regret` and `correct` are means over the prompts at the change, for a restart those of the
-    reference; `first` are the samples up to the first correct one; `half` and `samples` are the
-    updates and the samples until the mean probability of the correct answers is one half, and `all`
-    the updates until it is one half at every prompt; None where the cap ends the run. `solved` are
-    the prompts whose correct answer has one half at the end.
+    `regret`, on the rewards before the change, and `correct` are means over the prompts at the
+    change, for a restart before it. `first` are the samples up to the first correct one; `half` and
+    `samples` are the updates and the samples until the mean probability of the correct answers is
+    one half, and `all` the updates until it is one half at every prompt; None if that does not
+    happen. `solved` are the prompts whose correct answer has one half at the end.
     """
-    measures, (before, after) = protocol()["measures"], REWARDS[change]
-    writer = Writer(METHODS[method], seed)
+    plan = protocol()
+    measures, (before, after) = plan["measures"], plan["changes"][change]
+    writer = Writer(seed, **plan["methods"][method])
     writer.learn(n, before)
-    writer.change()
     honest, correct = writer.probabilities()
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
     row |= {"change": change, "n": n, "method": method, "seed": seed}
-    row |= {"regret": f"{before[0] * honest.mean():.4e}", "correct": f"{correct.mean():.4e}"}
+    regret = before[0] * honest.mean() - before[1] * correct.mean()
+    row |= {"regret": f"{regret:.4e}", "correct": f"{correct.mean():.4e}"}
+    writer.change()
+    _, correct = writer.probabilities()
     updates = 0
     while True:
         if row["half"] is None and correct.mean() >= 0.5:
@@ -199,18 +165,19 @@ def run_once(change: str, n: int, method: str, seed: int) -> dict[str, Any]:
     return row | {"first": first or None, "solved": int((correct >= 0.5).sum())}
 
 
-def make_table(out: Path, shown: bool | None = None) -> None:
-    """Make all runs and write their table to `out`; they take about two minutes on one core."""
-    jobs = [(*cell, seed) for cell in cells() for seed in range(protocol()["measures"]["seeds"])]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    with progress_bar(len(jobs), shown) as bar:
-        for job in jobs:
-            writer.writerow(run_once(*job))
-            bar.update()
-    with replacing(out) as file:
-        file.write(text.getvalue().encode())
+def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
+    """Make the runs that a folder does not contain, and write their table there.
+
+    The parameters are those of `pu_lib.chapters.reward_hack.runs.run_all`.
+    """
+    jobs: list[tuple[Any, ...]] = [
+        (*cell, seed) for cell in cells() for seed in range(protocol()["measures"]["seeds"])
+    ]
+    rows = [row for (row,) in finish(out / "tokens.jsonl", run_once, jobs, workers, shown)]
+    columns = pd.DataFrame(rows, columns=list(COLUMNS))
+    whole = dict.fromkeys(("first", "half", "samples", "all"), "Int64")
+    with replacing(out / "tokens.csv") as file:
+        columns.astype(whole).to_csv(file, index=False, lineterminator="\n")
 
 
 @cache
