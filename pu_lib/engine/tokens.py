@@ -142,7 +142,7 @@ def new_workspace() -> Workspace:
 
 
 @inlined_by_numba
-def _context(tokens: Any, written: int) -> int:
+def _context(tokens: Any, written: int) -> Any:
     """Return the number of the context after the first `written` tokens."""
     if written == 0:
         return 0
@@ -221,7 +221,7 @@ def write_policy(p: Any, work: Any) -> None:
 
 
 @inlined_by_numba
-def _reward(tokens: Any, answer: Any, settings: Any) -> float:
+def _reward(tokens: Any, answer: Any, settings: Any) -> Any:
     """Return the reward of a sample."""
     for t in range(LENGTH):
         if tokens[t] == 0:
@@ -335,3 +335,51 @@ def train(settings: Any, state: Any, work: Any, updates: int) -> None:
     for _ in range(updates):
         write_gradient(settings, state, work)
         _adam(state, work.gradient)
+
+
+@compiled
+def write_correct(state: Any, work: Any, correct: Any) -> None:
+    """Write the probability of the correct answer to each prompt."""
+    for prompt in range(PROMPTS):
+        second, third = state.answers[prompt, 0], state.answers[prompt, 1]
+        hidden, policy = work.hidden[prompt], work.policy[prompt]
+        _forward(state.parameters, prompt, 0, hidden[0], policy[0])
+        total = 0.0
+        for first in range(1, TOKENS):
+            one, two = 1 + first, 1 + TOKENS + TOKENS * first + second
+            _forward(state.parameters, prompt, one, hidden[one], policy[one])
+            _forward(state.parameters, prompt, two, hidden[two], policy[two])
+            total += policy[0, first] * policy[one, second] * policy[two, third]
+        correct[prompt] = total
+
+
+@compiled
+def recover(
+    settings: Any, state: Any, work: Any, every: int, cap: int, correct: Any
+) -> tuple[int, int, int]:
+    """Train until each correct answer has probability one half, or for `cap` updates.
+
+    The probabilities are measured every so many updates; `correct` has the last ones.
+
+    Returns
+    -------
+    half, samples : int
+        The updates and the samples until their mean is one half, or -1.
+    all : int
+        The updates until the least of them is one half, or -1.
+    """
+    half, samples, updates = -1, -1, 0
+    while True:
+        write_correct(state, work, correct)
+        mean, least = 0.0, 1.0
+        for prompt in range(PROMPTS):
+            mean += correct[prompt] / PROMPTS
+            least = min(least, correct[prompt])
+        if half < 0 and mean >= 0.5:
+            half, samples = updates, state.counts[0]
+        if least >= 0.5:
+            return half, samples, updates
+        if updates >= cap:
+            return half, samples, -1
+        train(settings, state, work, every)
+        updates += every

@@ -109,6 +109,15 @@ class Writer:
             self.state.parameters[:] = self._reference
         self.state.counts[:] = 0
 
+    def recover(self, rewards: Sequence[float]) -> tuple[int, int, int, int]:
+        """Train as `pu_lib.engine.tokens.recover`; return its result and the prompts solved."""
+        measures, correct = protocol()["measures"], np.zeros(engine.PROMPTS)
+        half, samples, every = engine.recover(
+            self.settings(rewards), self.state, self._work,
+            measures["every"], measures["cap"], correct,
+        )  # fmt: skip
+        return half, samples, every, int((correct >= 0.5).sum())
+
     def probabilities(self) -> tuple[Floats, Floats]:
         """Return, for each prompt, the probabilities of no hack and of the correct answer."""
         engine.write_policy(self.state.parameters, self._work)
@@ -140,7 +149,7 @@ def run_once(change: str, n: int, method: str, seed: int) -> dict[str, Any]:
     happen. `solved` are the prompts whose correct answer has one half at the end.
     """
     plan = protocol()
-    measures, (before, after) = plan["measures"], plan["changes"][change]
+    before, after = plan["changes"][change]
     writer = Writer(seed, **plan["methods"][method])
     writer.learn(n, before)
     honest, correct = writer.probabilities()
@@ -149,20 +158,10 @@ def run_once(change: str, n: int, method: str, seed: int) -> dict[str, Any]:
     regret = before[0] * honest.mean() - before[1] * correct.mean()
     row |= {"regret": f"{regret:.4e}", "correct": f"{correct.mean():.4e}"}
     writer.change()
-    _, correct = writer.probabilities()
-    updates = 0
-    while True:
-        if row["half"] is None and correct.mean() >= 0.5:
-            row |= {"half": updates, "samples": int(writer.state.counts[0])}
-        if correct.min() >= 0.5:
-            row["all"] = updates
-        if row["all"] is not None or updates >= measures["cap"]:
-            break
-        writer.learn(measures["every"], after)
-        updates += measures["every"]
-        _, correct = writer.probabilities()
+    half, samples, every, solved = writer.recover(after)
     first = int(writer.state.counts[1])
-    return row | {"first": first or None, "solved": int((correct >= 0.5).sum())}
+    found = {"first": first or None, "half": half, "samples": samples, "all": every}
+    return row | {name: None if x == -1 else x for name, x in found.items()} | {"solved": solved}
 
 
 def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
