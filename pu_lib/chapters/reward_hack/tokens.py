@@ -160,8 +160,8 @@ def run_once(change: str, n: int, method: str, seed: int) -> dict[str, Any]:
     writer.change()
     half, samples, every, solved = writer.recover(after)
     first = int(writer.state.counts[1])
-    found = {"first": first or None, "half": half, "samples": samples, "all": every}
-    return row | {name: None if x == -1 else x for name, x in found.items()} | {"solved": solved}
+    counts = {"first": first or -1, "half": half, "samples": samples, "all": every}
+    return row | {name: None if x == -1 else x for name, x in counts.items()} | {"solved": solved}
 
 
 def run_all(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
@@ -169,6 +169,7 @@ def run_all(out: Path, workers: int | None = None, shown: bool | None = None) ->
 
     The parameters are those of `pu_lib.chapters.reward_hack.runs.run_all`.
     """
+    out.mkdir(parents=True, exist_ok=True)
     jobs: list[tuple[Any, ...]] = [
         (*cell, seed) for cell in cells() for seed in range(protocol()["measures"]["seeds"])
     ]
