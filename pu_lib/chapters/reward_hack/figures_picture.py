@@ -39,6 +39,11 @@ def _median(values: pd.Series[Any]) -> tuple[float, float, float]:
     return float(lower_quantile(numbers, 0.5)[0]), float(low), float(high)
 
 
+def _short(method: str) -> str:
+    """Return the name of a method without the words before "1 of 8"."""
+    return method[method.find("1 of 8") :] if "1 of 8" in method else method
+
+
 def price_of_return(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the points of the picture: a row for each method and number of updates.
 
@@ -75,18 +80,18 @@ def draw_price_of_return(runs: pd.DataFrame) -> BookFigure:
     x = np.array([1e-7, 0.1])
     ax.plot(x, math.log(2) / x, color=INK, linewidth=1)
     ax.fill_between(x, 1, math.log(2) / x, color=GREY, alpha=0.15, linewidth=0)
-    ax.text(6e-7, 2e4, "not seen yet", color=INK)
+    ax.text(6e-7, 3e3, "not seen yet", color=INK)
     for method, (colour, marker) in LOOKS.items():
         of = points[points.method == method]
         ends = [of.samples - of.low, np.minimum(of.high, CEILING) - of.samples]
         look = {"color": colour, "linewidth": 1.2}
-        ax.plot(of.correct, of.samples, marker=marker, label=method, **look)
+        ax.plot(of.correct, of.samples, marker=marker, label=_short(method), **look)
         ax.errorbar(of.correct, of.samples, yerr=ends, fmt="none", capsize=2, **look)
     restart = points[points.method == RESTART].samples.median()
     ax.axhline(restart, color=INK, linestyle="--", linewidth=1)
     ax.text(4e-7, 1.15 * restart, RESTART, color=INK)
     ax.set(xscale="log", yscale="log", xlim=(3e-7, 2e-2), ylim=(80, CEILING))
-    ax.set(xlabel="probability of the correct answer at the change", ylabel="samples until half")
+    ax.set(xlabel="probability of the correct answer", ylabel="samples until half")
     for place, method in enumerate(lost):
         share = 100 * lost[method]
         below.barh(place, share, color=LOOKS.get(method, (INK, ""))[0])
@@ -96,9 +101,8 @@ def draw_price_of_return(runs: pd.DataFrame) -> BookFigure:
             share - 1 if inside else np.nan_to_num(share) + 1, place, label, va="center",
             ha="right" if inside else "left", color="white" if inside else INK,
         )  # fmt: skip
-    names = [method.replace(", 1", ",\n1") for method in lost]
-    below.set(yticks=range(len(lost)), yticklabels=names, xlim=(0, 100))
-    below.set(xlabel="share of runs lost if the hack still pays a half, in %")
+    below.set(yticks=range(len(lost)), yticklabels=map(_short, lost), xlim=(0, 100))
+    below.set(xlabel="runs lost, in %")
     below.grid(visible=False, axis="y")
     below.invert_yaxis()
     fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
