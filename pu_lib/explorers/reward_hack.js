@@ -15,7 +15,7 @@ function render({ model, el }) {
   let setting = ""; // the setting at which the reader made the guess
   let seen = false; // whether the waiting groups are shown
   const asked = question("The policy gives the hack in 99.9 % of its samples and the correct answer in 0.006 %. The verifier is mended. Which is the first to give the correct answer in half of its samples?",
-    keys.map((key) => [key, key]), (guess) => {
+    keys.map((key) => [key, key === "restart" ? "restart from the reference" : key]), (guess) => {
       if (guess) setting = here();
       draw();
     });
@@ -79,11 +79,9 @@ function render({ model, el }) {
   });
 
   const drawPath = fit(below, (width) => {
-    if (!asked.open()) {
-      path.replaceChildren();
-      path.setAttribute("height", TALL);
-      return;
-    }
+    path.replaceChildren();
+    path.setAttribute("height", 0);
+    if (!asked.open()) return;
     const { count, path: steps } = shownRun();
     const first = get(get("method") === "restart" ? "reference" : "start")[1];
     const end = count === Infinity ? MOST : count;
@@ -125,7 +123,7 @@ function render({ model, el }) {
     const mean = formula(method);
     const s = sightStep(method === "restart" ? "GRPO" : method, size, get("weight"));
     const why = mean === null ? ""
-      : ` The formula’s mean is ${brief(mean)} updates, ${brief(mean * size * chance())} times the first wait: a correct sample comes after ${brief(1 / (size * chance()))} updates, and each multiplies its odds by ${brief(Math.exp(s))}.`;
+      : ` The formula’s mean is ${brief(mean)} updates, ${brief(mean * size * chance())} times the first wait: the first correct sample comes after ${brief(1 / (size * chance()))} updates on average, and each multiplies its odds by ${brief(Math.exp(s))}.`;
     const { count, path: steps } = shownRun();
     const sights = steps.filter(([, , correct]) => correct).length;
     const groups = count === Infinity ? MOST : count;

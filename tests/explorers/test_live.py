@@ -919,7 +919,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             f"The formula’s mean is {mean_count('GRPO', 6e-5, 8):.0f} updates, 2.17 times the",
             f"Restart: {group_median('restart', 0.0)[0]} updates",
             ("radio", "restart", "Space"),
-            "Your guess, “restart”, was right.",
+            "Your guess, “restart from the reference”, was right.",
             ("button", "Show the waiting groups", "Enter"),
             f"In the run shown {group_median('GRPO', 0.0)[1]} of {group_median('GRPO', 0.0)[0]}",
             ("combobox", "run shown", "ArrowDown"),

@@ -60,10 +60,12 @@ def order_of_the_methods_survives(
         best=_interval("swap", 300, "best of the group"),
         lost=grpo.lost,
         later=later.lost,
+        runs=grpo.runs,
         times=f"{grpo.samples / grpo.first:.1f}",
         certain=f"{grpo.regret:.4f}",
-        loose=f"{summary('swap', 300, 'GRPO, k3 0.04').regret:.3f}",
-        looser=f"{summary('swap', 300, 'best of the group').regret:.3f}",
+        k3_regret=f"{summary('swap', 300, 'GRPO, k3 0.04').regret:.3f}",
+        entropy_regret=f"{summary('swap', 300, 'GRPO, entropy 0.1').regret:.3f}",
+        best_regret=f"{summary('swap', 300, 'best of the group').regret:.3f}",
     )
 
 

@@ -13,8 +13,8 @@ def shared_parameters_table(change: str = "swap", n: int = 300) -> pd.DataFrame:
     """Return the runs of each method with tokens after one change.
 
     The columns are the medians at the change of the regret and of the probability of the correct
-    answer, the median of the updates until half with its interval, the runs lost, and how many runs
-    end with 0, 1, 2, 3 and 4 prompts solved.
+    answer, the medians of the updates until half, with an interval, and of the samples, the runs
+    lost, and how many runs end with 0, 1, 2, 3 and 4 prompts solved.
     """
     rows = {}
     for method in protocol()["methods"]:
@@ -24,6 +24,7 @@ def shared_parameters_table(change: str = "swap", n: int = 300) -> pd.DataFrame:
             "regret": f"{cell.regret:.2g}",
             "correct": f"{cell.correct:.1g}",
             "updates until half": "lost" if ends[0] == "lost" else "{} [{}, {}]".format(*ends),
+            "samples until half": f"{cell.samples:.0f}" if cell.samples < math.inf else "lost",
             "lost": f"{cell.lost} of {cell.runs}",
             "0, 1, 2, 3, 4 prompts solved": ", ".join(str(count) for count in cell.solved),
         }
