@@ -110,7 +110,8 @@ class Workspace(NamedTuple):
 
 def new_workspace(answers: int) -> Workspace:
     """Return the arrays for a number of answers."""
-    return Workspace(*(np.zeros(answers) for _ in range(3)), np.zeros(answers, np.bool_))
+    pi, counts, direction = np.zeros((3, answers))
+    return Workspace(pi, counts, direction, np.zeros(answers, np.bool_))
 
 
 @compiled
@@ -134,7 +135,7 @@ def _at_least_once(q: float, trials: int) -> float:
 
 
 @compiled
-def _policy(theta: Any, pi: Any) -> float:
+def _policy(theta: Any, pi: Any) -> Any:
     """Write the softmax policy, and return the logarithm of the sum of exponentials."""
     largest = theta[0]
     for a in range(1, theta.size):
@@ -183,7 +184,7 @@ def _group_with_another(size: int, outside: float, work: Any, stream: Any) -> An
     """
     u, stream = uniform(stream)
     chance = u * _at_least_once(outside, size)
-    first = min(np.int64(_log_survival(chance) / _log_survival(outside)), size - 1)
+    first: Any = min(np.int64(_log_survival(chance) / _log_survival(outside)), size - 1)
     for _ in range(first):
         a, stream = _draw(work.pi, work.inside, True, 1.0 - outside, stream)
         work.counts[a] += 1.0

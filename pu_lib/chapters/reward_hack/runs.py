@@ -169,7 +169,7 @@ def run_once(
     return [seed, before, regret, correct, after, groups]
 
 
-def wait_cell(method: str, size: int, weight: float, seen: float) -> list[float]:
+def wait_cell(method: str, size: int, weight: float, seen: float) -> list[Any]:
     """Return a row of `WAITS`: the mean count in waits of 1/(G eps), and its standard error."""
     plan = protocol()["waits"]
     eps, answers = seen / size, len(protocol()["reference"])
