@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pu_lib.chapters.reward_hack import checks_tokens
 from pu_lib.chapters.reward_hack.quantities import (
     LOG_ODDS_STEPS,
     count_error,
@@ -24,13 +25,16 @@ from pu_lib.chapters.reward_hack.quantities import (
     waits,
     waits_table,
 )
-from pu_lib.claims.recorder import Recorder, check
+from pu_lib.claims.recorder import Check, Recorder, check
 from pu_lib.updates import UPDATES
 
 StepOf = Callable[[str, int, float], float]
 
 SILENT = tuple(LOG_ODDS_STEPS)
 """Methods that do nothing on a group whose samples all fail."""
+
+TOKENS = tuple(one for one in vars(checks_tokens).values() if isinstance(one, Check))
+"""The checks of `checks_tokens`."""
 
 STARTS = tuple((start, level) for start, levels in protocol()["starts"].items() for level in levels)
 """The lengths of training and the certainties at which the verifier changes."""
@@ -143,7 +147,8 @@ def redrawing_saves_updates_and_no_sample(
     """From an equal certainty redrawn groups take GRPO's samples, in each run."""
     for change, size, level in product(("swap", "fix"), (8, 64), levels):
         plain, redrawn = (
-            runs_of(change, method, size, start, level) for method in ("GRPO", "GRPO, groups redrawn")
+            runs_of(change, method, size, start, level)
+            for method in ("GRPO", "GRPO, groups redrawn")
         )
         both = np.isfinite(plain.groups.to_numpy()) & np.isfinite(redrawn.groups.to_numpy())
         apart = plain.groups.to_numpy() != redrawn.groups.to_numpy()
@@ -209,7 +214,9 @@ def predictions_come_true(
     for name in ("RLOO", "GRPO", "MaxRL", "rejection sampling", "best of the group"):
         swap, fix = (summary(change, name, 8, "updates", 1000).after for change in ("swap", "fix"))
         at = {"method": name}
-        compare.at_most("median of swap over that of fix", swap / fix, plan["fix"], limit="3", at=at)
+        compare.at_most(
+            "median of swap over that of fix", swap / fix, plan["fix"], limit="3", at=at
+        )
 
 
 @check(

@@ -17,7 +17,7 @@ def _interval(change: str, n: int, method: str) -> str:
 
 
 @check(
-    "hack:tokens-order",
+    "hack:tokens/order",
     wrong={
         "MaxRL in place of the restart": {"first": "MaxRL"},
         "GRPO among those that are back soon": {"soon": (*SOON, "GRPO")},
@@ -70,7 +70,7 @@ def order_of_the_methods_survives(
 
 
 @check(
-    "hack:tokens-prompts",
+    "hack:tokens/prompts",
     wrong={
         "GRPO solves all four": {"whole": (*SOON, "GRPO")},
         "best of the group leaves prompts": {"partly": ("GRPO", "best of the group")},
@@ -99,7 +99,7 @@ def prompts_stay_unsolved(
     )
 
 
-@check("hack:tokens-partial", wrong={"MaxRL in its place": {"method": "MaxRL"}})
+@check("hack:tokens/partial", wrong={"MaxRL in its place": {"method": "MaxRL"}})
 def only_best_of_the_group_leaves_the_well(
     compare: Recorder, method: str = "best of the group"
 ) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from pu_lib.chapters.reward_hack.runs import protocol
+from pu_lib.chapters.reward_hack.quantities import lost_by, protocol, runs_of, summary
 from pu_lib.drawing.style import GREY, INK, BookFigure, figure, styled
-from pu_lib.experiments.bootstrap import interval, lower_quantile, resampled_quantile
+from pu_lib.experiments.bootstrap import interval, resampled_quantile
 
 SIZE = 8
 """The group size of the picture."""
@@ -32,50 +32,43 @@ LOOKS: dict[str, tuple[str, str]] = {
 """The colour and the marker of each method."""
 
 
-def _median(values: pd.Series[Any]) -> tuple[float, float, float]:
-    """Return a median with its interval."""
-    numbers = values.to_numpy(float)[:, None]
-    low, high = interval(resampled_quantile(numbers, 0.5)[:, 0])
-    return float(lower_quantile(numbers, 0.5)[0]), float(low), float(high)
-
-
 def _short(method: str) -> str:
     """Return the name of a method without the words before "1 of 8"."""
     return method[method.find("1 of 8") :] if "1 of 8" in method else method
 
 
-def price_of_return(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the points of the picture: a row for each method and number of updates.
+def price_of_return() -> pd.DataFrame:
+    """Return the points of the picture: a row for each method and number of updates, after a swap.
 
     `correct` is the median probability of the correct answer at the change; `samples`, `low` and
     `high` are the median of the samples until half and its interval.
     """
-    rows = runs[(runs.change == "swap") & (runs["size"] == SIZE) & (runs.start == "updates")]
     points = []
-    for method in [*LOOKS, RESTART]:
-        for n in protocol()["starts"]["updates"]:
-            cell = rows[(rows.method == method) & (rows.level == n)]
-            points.append((method, n, _median(cell.correct)[0], *_median(SIZE * cell.groups)))
+    for method, n in product([*LOOKS, RESTART], protocol()["starts"]["updates"]):
+        cell = "swap", method, SIZE, "updates", n
+        samples = SIZE * runs_of(*cell).groups.to_numpy(float)
+        ends = interval(resampled_quantile(samples[:, None], 0.5)[:, 0])
+        points.append((method, n, summary(*cell).correct, summary(*cell).samples, *ends))
     return pd.DataFrame(points, columns=["method", "n", "correct", "samples", "low", "high"])
 
 
-def lost_in_the_well(runs: pd.DataFrame) -> dict[str, float]:
-    """Return the share of runs lost by method, in partial from the least certainty."""
+def lost_in_the_well() -> dict[str, float]:
+    """Return the share of runs lost by method, in partial from the least certainty.
+
+    NaN for a method that is never so certain.
+    """
     plan = protocol()
-    rows = runs[(runs.change == "partial") & (runs["size"] == SIZE)]
-    rows = rows[(rows.start == "certainty") & (rows.level == min(plan["starts"]["certainty"]))]
-    rows = rows[rows.after.notna()]  # the others were never so certain
-    late = rows.after > plan["predictions"]["lost_at"]
-    return {m: float(late[rows.method == m].mean()) for m in [*LOOKS, RESTART]}
+    cell = SIZE, "certainty", min(plan["starts"]["certainty"]), plan["predictions"]["lost_at"]
+    return {method: lost_by("partial", method, *cell) for method in [*LOOKS, RESTART]}
 
 
 @styled
-def draw_price_of_return(runs: pd.DataFrame) -> BookFigure:
+def draw_price_of_return() -> BookFigure:
     """Draw the samples until half against the probability of the correct answer at the change.
 
     The lower panel has the shares of runs that are lost if the hack still pays a half.
     """
-    points, lost = price_of_return(runs), lost_in_the_well(runs)
+    points, lost = price_of_return(), lost_in_the_well()
     fig, (ax, below) = figure(2, 1, height=8.2, gridspec_kw={"height_ratios": [5, 3]})
     x = np.array([1e-7, 0.1])
     ax.plot(x, math.log(2) / x, color=INK, linewidth=1)
