@@ -21,8 +21,8 @@ def shared_parameters_table(change: str = "swap", n: int = 300) -> pd.DataFrame:
         cell = summary(change, n, method)
         ends = [f"{x:.0f}" if x < math.inf else "lost" for x in (cell.half, cell.low, cell.high)]
         rows[method] = {
-            "regret": f"{cell.regret:.2g}",
-            "correct": f"{cell.correct:.1g}",
+            "regret": f"{cell.regret:.1e}",
+            "correct": f"{cell.correct:.1e}",
             "updates until half": "lost" if ends[0] == "lost" else "{} [{}, {}]".format(*ends),
             "samples until half": f"{cell.samples:.0f}" if cell.samples < math.inf else "lost",
             "lost": f"{cell.lost} of {cell.runs}",
