@@ -141,25 +141,22 @@ def redrawing_saves_updates_and_no_sample(
     levels: tuple[float, ...] = (0.99, 0.999, 0.9999),
 ) -> None:
     """From an equal certainty redrawn groups take GRPO's samples, in each run."""
+    pair = ("GRPO", "GRPO, groups redrawn")
     for change, size, level in product(("swap", "fix"), (8, 64), levels):
         plain, redrawn = (
-            runs_of(change, method, size, start, level) for method in ("GRPO", "GRPO, groups redrawn")
+            runs_of(change, method, size, start, level)
+            for method in ("GRPO", "GRPO, groups redrawn")
         )
         both = np.isfinite(plain.groups.to_numpy()) & np.isfinite(redrawn.groups.to_numpy())
         apart = plain.groups.to_numpy() != redrawn.groups.to_numpy()
         at = {"change": change, "G": size, "level": level}
         compare.equal("runs with other samples", int((apart & both).sum()), 0, limit="0", at=at)
         compare.at_least("runs compared", int(both.sum()), 150, limit="150", at=at)
-    plain, redrawn = (
-        summary("swap", method, 8, "certainty", 0.999)
-        for method in ("GRPO", "GRPO, groups redrawn")
-    )
-    late, later = (
-        summary("swap", method, 8, "updates", 1000) for method in ("GRPO", "GRPO, groups redrawn")
-    )
+    few, fewer = (summary("swap", method, 8, "certainty", 0.999) for method in pair)
+    late, later = (summary("swap", method, 8, "updates", 1000) for method in pair)
     compare.report(
-        updates=int(plain.after),
-        redrawn=int(redrawn.after),
+        updates=int(few.after),
+        redrawn=int(fewer.after),
         times=f"{later.samples / late.samples:.1f}",
     )
 
@@ -209,7 +206,9 @@ def predictions_come_true(
     for name in ("RLOO", "GRPO", "MaxRL", "rejection sampling", "best of the group"):
         swap, fix = (summary(change, name, 8, "updates", 1000).after for change in ("swap", "fix"))
         at = {"method": name}
-        compare.at_most("median of swap over that of fix", swap / fix, plan["fix"], limit="3", at=at)
+        compare.at_most(
+            "median of swap over that of fix", swap / fix, plan["fix"], limit="3", at=at
+        )
 
 
 @check(
