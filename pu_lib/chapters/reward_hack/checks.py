@@ -145,6 +145,7 @@ def redrawing_saves_updates_and_no_sample(
     levels: tuple[float, ...] = (0.99, 0.999, 0.9999),
 ) -> None:
     """From an equal certainty redrawn groups take GRPO's samples, in each run."""
+    pair = ("GRPO", "GRPO, groups redrawn")
     for change, size, level in product(("swap", "fix"), (8, 64), levels):
         plain, redrawn = (
             runs_of(change, method, size, start, level)
@@ -155,16 +156,11 @@ def redrawing_saves_updates_and_no_sample(
         at = {"change": change, "G": size, "level": level}
         compare.equal("runs with other samples", int((apart & both).sum()), 0, limit="0", at=at)
         compare.at_least("runs compared", int(both.sum()), 150, limit="150", at=at)
-    plain, redrawn = (
-        summary("swap", method, 8, "certainty", 0.999)
-        for method in ("GRPO", "GRPO, groups redrawn")
-    )
-    late, later = (
-        summary("swap", method, 8, "updates", 1000) for method in ("GRPO", "GRPO, groups redrawn")
-    )
+    few, fewer = (summary("swap", method, 8, "certainty", 0.999) for method in pair)
+    late, later = (summary("swap", method, 8, "updates", 1000) for method in pair)
     compare.report(
-        updates=int(plain.after),
-        redrawn=int(redrawn.after),
+        updates=int(few.after),
+        redrawn=int(fewer.after),
         times=f"{later.samples / late.samples:.1f}",
     )
 

@@ -78,8 +78,8 @@ def advantages(name: str, rewards: ArrayLike) -> Floats:
     ----------
     name : {"RLOO", "Dr. GRPO", "GRPO", "MaxRL", "rejection sampling", "best of the group"}
         RLOO subtracts from each reward the mean of the other rewards, Dr. GRPO the mean of the
-        group. GRPO divides the difference by the standard deviation (with G - 1 in the variance, as
-        TRL and verl do), MaxRL by the mean. Rejection sampling is the mean gradient of the
+        group. GRPO divides the difference by the standard deviation (with G - 1 in the variance),
+        MaxRL by the mean. Rejection sampling is the mean gradient of the
         cross-entropy, weighted by reward; best of the group is that of the samples with the largest
         reward, if rewards differ.
     rewards : array_like, shape (..., G)
