@@ -5,11 +5,12 @@ from itertools import product
 
 import autograd.numpy as anp
 import numpy as np
+import pandas as pd
 import pytest
 from autograd import grad
 from numpy.testing import assert_allclose, assert_array_equal
 
-from pu_lib.chapters.reward_hack import tokens
+from pu_lib.chapters.reward_hack import figures_tokens, tokens
 from pu_lib.chapters.reward_hack.quantities import advantages
 from pu_lib.engine import tokens as engine
 
@@ -169,6 +170,19 @@ def test_change_resets_what_the_method_says():
         assert np.array_equal(writer.state.parameters, start) == parameters
 
 
+def test_all_runs_are_made_and_read_again(tmp_path, monkeypatch):
+    short = {**PLAN, "conditions": [["swap", 20]], "measures": {"seeds": 2, "cap": 10, "every": 5}}
+    monkeypatch.setattr(tokens, "protocol", lambda: short)
+    tokens.run_all(tmp_path, 1, shown=False)
+    rows = pd.read_csv(tmp_path / "tokens.csv")
+    assert list(rows.columns) == list(tokens.COLUMNS)
+    assert len(rows) == 2 * len(PLAN["methods"])
+    row = tokens.run_once("swap", 20, "MaxRL", 1)
+    [known] = rows[(rows.method == "MaxRL") & (rows.seed == 1)].to_dict("records")
+    assert known["first"] == row["first"] or (row["first"] is None and math.isnan(known["first"]))
+    assert known["correct"] == float(row["correct"])
+
+
 # The committed runs
 
 
@@ -205,3 +219,18 @@ def test_summary_counts_by_hand():
     assert summary.low <= summary.half <= summary.high
     assert summary.solved == tuple(int((rows.solved == k).sum()) for k in range(5))
     assert sum(summary.solved) == summary.runs == 100
+
+
+def test_one_prediction_fails():
+    table = figures_tokens.predictions_table()
+    [failed] = table.index[table.agrees == "no"]
+    assert "in 60 % or less (GRPO, Adam reset, MaxRL)" in failed
+    assert len(table) == 8
+    assert tokens.summary("swap", 300, "MaxRL").solved[4] > 60
+
+
+def test_table_of_the_page_has_the_summaries():
+    table = figures_tokens.shared_parameters_table("partial")
+    assert (table["updates until half"] == "lost").sum() == 7
+    best = tokens.summary("partial", 300, "best of the group")
+    assert table.loc["best of the group", "lost"] == f"{best.lost} of 100"

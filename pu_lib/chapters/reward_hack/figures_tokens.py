@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 
+from pu_lib.chapters.reward_hack.figures import number
 from pu_lib.chapters.reward_hack.tokens import protocol, summary
 
 
@@ -19,12 +20,13 @@ def shared_parameters_table(change: str = "swap", n: int = 300) -> pd.DataFrame:
     rows = {}
     for method in protocol()["methods"]:
         cell = summary(change, n, method)
-        ends = [f"{x:.0f}" if x < math.inf else "lost" for x in (cell.half, cell.low, cell.high)]
+        back = cell.half < math.inf
+        interval = f"{number(cell.half)} [{number(cell.low)}, {number(cell.high)}]"
         rows[method] = {
             "regret": f"{cell.regret:.1e}",
             "correct": f"{cell.correct:.1e}",
-            "updates until half": "lost" if ends[0] == "lost" else "{} [{}, {}]".format(*ends),
-            "samples until half": f"{cell.samples:.0f}" if cell.samples < math.inf else "lost",
+            "updates until half": interval if back else "lost",
+            "samples until half": number(cell.samples) if back else "lost",
             "lost": f"{cell.lost} of {cell.runs}",
             "0, 1, 2, 3, 4 prompts solved": ", ".join(str(count) for count in cell.solved),
         }
