@@ -26,6 +26,7 @@ from pu_lib.chapters.reward_hack.quantities import (
     waits_table,
 )
 from pu_lib.claims.recorder import Check, Recorder, check
+from pu_lib.formatting import percent
 from pu_lib.updates import UPDATES
 
 StepOf = Callable[[str, int, float], float]
@@ -65,7 +66,7 @@ def mean_count_is_a_number_of_waits(compare: Recorder, step_of: StepOf = log_odd
         exact = eps * size * exact_mean_count(name, eps, size, weight)
         off = abs(exact - waits(step_of(name, size, weight)))
         bound = count_error(eps, size, log_odds_step(name, size, weight))
-        at = {"method": name, "G": size, "weight": weight, "eps": eps}
+        at = {"method": name, "G": size, "step size": weight, "eps": eps}
         compare.at_most("error of the mean count, in waits", off, bound, at=at)
 
 
@@ -87,7 +88,7 @@ def measured_counts_follow_the_formula(
     for row in waits_table().itertuples():
         off = abs(row.mean / first_order(step_of(row.method, row.size, row.weight)) - 1)
         largest[row.seen] = max(largest.get(row.seen, 0.0), off)
-        at = {"method": row.method, "G": row.size, "weight": row.weight, "G eps": row.seen}
+        at = {"method": row.method, "G": row.size, "step size": row.weight, "G eps": row.seen}
         compare.at_most("relative error of the formula", off, limit, limit="0.15", at=at)
         compare.equal("runs that are lost", row.lost, 0, limit="0", at=at)
     compare.report(
@@ -122,15 +123,15 @@ def larger_groups_help_some_methods(
     for name, gain in {**GAINS, **(gains or {})}.items():
         for size, weight in product((2, 8, 64, 512), (1e-4, 0.01, 0.1, 1.0, 10.0)):
             count, small = mean_count(name, 1.0, size, weight), 1 / (2 * weight * gain(size))
-            at: dict[str, Any] = {"method": name, "G": size, "weight": weight}
-            compare.at_least("mean count times eps", count, small * (1 - 1e-12), at=at)
+            at: dict[str, Any] = {"method": name, "G": size, "step size": weight}
+            compare.at_least("mean count times eps", count, small, at=at)
             compare.at_most("mean count times eps", count, small + 1 / size, at=at)
         rows = waits_table()
         rows = rows[(rows.method == name) & (rows.weight == 0.1) & (rows.seen == 0.001)]
         few, many = rows[rows["size"] == 8].iloc[0], rows[rows["size"] == 64].iloc[0]
         measured = (few["mean"] / 8) / (many["mean"] / 64)
         expected = gain(64) / gain(8)
-        off, at = abs(measured / expected - 1), {"method": name, "weight": 0.1}
+        off, at = abs(measured / expected - 1), {"method": name, "step size": 0.1}
         compare.at_most("relative error of the gain, measured", off, 0.15, limit="0.15", at=at)
         compare.report(**{name: round(float(measured), 1)})
 
@@ -181,13 +182,21 @@ def predictions_come_true(
     mixing: str | None = None,
     flat: str | None = None,
 ) -> None:
-    """The predictions 3 to 7 of the protocol; 1 and 2 are claims of their own."""
+    """The predictions 3 to 7 of the protocol, except for GRPO's share in the third.
+
+    The predictions 1 and 2 are claims of their own.
+    """
     plan = protocol()["predictions"]
     certain = ("partial", 8, "certainty", 0.99)
     for method in lost or plan["lost"]["methods"]:
         share = lost_by("partial", method, *certain[1:], updates=plan["lost_at"])
         at: dict[str, Any] = {"method": method}
-        compare.at_least("share lost in partial", share, plan["lost"]["least"], limit="0.8", at=at)
+        least, quantity = plan["lost"]["least"], "share lost in partial"
+        if method == "GRPO":
+            compare.true("share of GRPO below 0.8", share < least, at=at)
+            compare.report(missed=percent(share))
+        else:
+            compare.at_least(quantity, share, least, limit="0.8", at=at)
     well = summary("partial", plan["well"]["method"], *certain[1:])
     at, quantity = {"method": plan["well"]["method"]}, "median in partial"
     compare.at_most(quantity, well.after, plan["well"]["most"], limit="500", at=at)
@@ -219,29 +228,32 @@ def predictions_come_true(
     "hack:restart",
     wrong={
         "in the partial change, too": {"changes": ("swap", "fix", "partial")},
-        "if the reference were not likelier to be correct": {"times": 1e4},
+        "ten times as soon from 0.99": {"from_least": 10.0},
+        "a hundred times as soon from the others": {"from_others": 100.0},
     },
 )
 def a_restart_is_back_sooner(
-    compare: Recorder, changes: tuple[str, ...] = ("swap", "fix"), times: float = 10.0
+    compare: Recorder,
+    changes: tuple[str, ...] = ("swap", "fix"),
+    from_least: float = 8.0,
+    from_others: float = 50.0,
 ) -> None:
-    """GRPO restarted from the reference is back at least ten times as soon as GRPO going on."""
+    """GRPO restarted from the reference is back in 26 updates or less, and so much sooner."""
+    pair = ("GRPO, restart", "GRPO")
     for change, size, (start, level) in product(changes, (8, 64), STARTS):
-        restarted, going_on = (
-            summary(change, method, size, start, level) for method in ("GRPO, restart", "GRPO")
-        )
+        restarted, going_on = (summary(change, method, size, start, level) for method in pair)
         at = {"change": change, "G": size, "level": level}
-        most = going_on.low / times
-        limit = "a tenth of the lower end without a restart"
-        compare.at_most("upper end of the median", restarted.high, most, limit=limit, at=at)
-    restarted, going_on = (
-        summary("swap", method, 8, "updates", 1000) for method in ("GRPO, restart", "GRPO")
-    )
+        quantity = "upper end of the median of the restart"
+        compare.at_most(quantity, restarted.high, 26, limit="26", at=at)
+        times = from_least if level == 0.99 else from_others
+        ratio, limit = going_on.low / restarted.high, f"{times:g}"
+        compare.at_least("least ratio of the medians", ratio, times, limit=limit, at=at)
+    restarted, going_on = (summary("swap", method, 8, "updates", 1000) for method in pair)
     compare.report(
         restarted=int(restarted.after),
         on=int(going_on.after),
         reference=protocol()["reference"][1],
-        left=f"{going_on.correct:.1e}",
+        left=going_on.correct,
     )
 
 
@@ -319,19 +331,25 @@ def policy_gradients_are_lost_in_the_partial_change(
     back: tuple[str, ...] = ("best of the group",),
 ) -> None:
     """In partial most runs are lost at 100 000 updates, except those of best of the group."""
-    for (start, level), size in product((("updates", 1000), ("certainty", 0.99)), (8, 64)):
+    trained, most = ("updates", 1000), 100_000
+    for size in (8, 64):
         for method in lost:
-            share = lost_by("partial", method, size, start, level, 100_000)
-            at = {"method": method, "G": size, "level": level}
-            compare.at_least("share of runs lost", share, 0.5, limit="1/2", at=at)
+            share = lost_by("partial", method, size, *trained, most)
+            at = {"method": method, "G": size}
+            compare.at_least("share of runs lost", share, 0.85, limit="0.85", at=at)
         for method in back:
-            share = lost_by("partial", method, size, start, level, 100_000)
-            at = {"method": method, "G": size, "level": level}
+            share = lost_by("partial", method, size, *trained, most)
+            at = {"method": method, "G": size}
             compare.equal("share of runs lost", share, 0.0, limit="0", at=at)
-    certain = ("certainty", 0.99)
-    best = summary("partial", "best of the group", 8, *certain)
+    best = summary("partial", "best of the group", 8, *trained)
+    certain = {
+        f"{method} from 0.99": percent(lost_by("partial", method, 8, "certainty", 0.99, most))
+        for method in ("GRPO", "GRPO, restart")
+    }
     figures = {
-        method: f"{lost_by('partial', method, 8, *certain, 100_000):.0%}".replace("%", " %")
+        method: percent(lost_by("partial", method, 8, *trained, most))
         for method in (*lost, "GRPO, restart")
     }
-    compare.report(best=int(best.after), low=int(best.low), high=int(best.high), **figures)
+    compare.report(
+        best=int(best.after), low=int(best.low), high=int(best.high), **figures, **certain
+    )

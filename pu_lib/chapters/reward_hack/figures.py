@@ -18,6 +18,7 @@ from pu_lib.chapters.reward_hack.quantities import (
     waits,
     waits_table,
 )
+from pu_lib.formatting import percent
 
 LOST_BY = (30_000, 100_000)
 """The numbers of updates at which runs of the partial change are counted as lost."""
@@ -124,9 +125,7 @@ def lost_table() -> pd.DataFrame:
         found = summary(*cell)
         if 2 * found.reached <= found.runs:
             continue
-        rows[method] = {
-            f"lost by {number(n)}": f"{100 * lost_by(*cell, updates=n):.0f} %" for n in LOST_BY
-        }
+        rows[method] = {f"lost by {number(n)}": percent(lost_by(*cell, updates=n)) for n in LOST_BY}
         interval = f"{number(found.after)} [{number(found.low)}, {number(found.high)}]"
         rows[method]["median of the updates"] = interval
     return pd.DataFrame(rows).T
