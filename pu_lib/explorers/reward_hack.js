@@ -59,9 +59,10 @@ function render({ model, el }) {
     rows.setAttribute("height", bottom + 36);
     const [left, right] = [width < 480 ? 96 : 150, width - 14];
     const at = (x) => left + ((right - left) * Math.log(Math.min(Math.max(x, 1), MOST))) / Math.log(MOST);
-    powers(1, MOST).forEach((x) => {
+    const every = right - left < 300 ? 2 : 1;
+    powers(1, MOST).forEach((x, i) => {
       svg("line", { x1: at(x), x2: at(x), y1: 0, y2: bottom, class: "pu-live-grid" }, rows);
-      svg("text", { x: at(x), y: bottom + 15, "text-anchor": "middle", class: "pu-live-faint" }, rows, power(x));
+      if (i % every === 0) svg("text", { x: at(x), y: bottom + 15, "text-anchor": "middle", class: "pu-live-faint" }, rows, power(x));
     });
     svg("text", { x: right, y: bottom + 31, "text-anchor": "end", class: "pu-live-faint" }, rows, "updates until half");
     keys.forEach((method, i) => {

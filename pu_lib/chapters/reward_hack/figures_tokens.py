@@ -23,11 +23,11 @@ def shared_parameters_table(change: str = "swap", n: int = 300) -> pd.DataFrame:
         back = cell.half < math.inf
         interval = f"{number(cell.half)} [{number(cell.low)}, {number(cell.high)}]"
         rows[method] = {
-            "regret": f"{cell.regret:.1e}",
-            "correct": f"{cell.correct:.1e}",
+            "regret": f"{cell.regret:.1e}".replace("-", "\N{MINUS SIGN}"),  # which does not wrap
+            "correct": f"{cell.correct:.1e}".replace("-", "\N{MINUS SIGN}"),
             "updates until half": interval if back else "lost",
             "samples until half": number(cell.samples) if back else "lost",
-            "lost": f"{cell.lost} of {cell.runs}",
+            f"lost of {cell.runs}": str(cell.lost),
             "0, 1, 2, 3, 4 prompts solved": ", ".join(str(count) for count in cell.solved),
         }
     return pd.DataFrame(rows).T
