@@ -29,6 +29,11 @@ def number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+def power(value: float) -> str:
+    """Return a small number with two digits and a power of ten, such as 2.1e-5."""
+    return f"{value:.1e}".replace("e-0", "e-")
+
+
 def median_with_interval(cell: Summary) -> str:
     """Return the median of the updates with its interval, and the runs that are lost."""
     if 2 * cell.reached <= cell.runs:
@@ -41,7 +46,7 @@ def at_the_change(cell: Summary) -> str:
     """Return the samples until half, and the certainty at the change."""
     if 2 * cell.reached <= cell.runs:
         return ""
-    return f"{number(cell.samples)}; {cell.correct:.1e}; {cell.regret:.1e}"
+    return f"{number(cell.samples)}; {power(cell.correct)}; {power(cell.regret)}"
 
 
 def price_table() -> pd.DataFrame:
@@ -57,8 +62,8 @@ def price_table() -> pd.DataFrame:
         rows[method] = {
             "after 1000": median_with_interval(trained),
             "samples": number(trained.samples),
-            "correct": f"{trained.correct:.1e}",
-            "regret": f"{trained.regret:.1e}",
+            "correct": power(trained.correct),
+            "regret": power(trained.regret),
             "from 0.999": median_with_interval(certain),
         }
     return pd.DataFrame(rows).T
