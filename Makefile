@@ -61,7 +61,7 @@ networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in 
 
 REWARD_HACK ?= _build/reward-hack
 
-reward-hack: $(ENV)/.installed  ## Compute the runs for the chapter on reward hacks in REWARD_HACK=DIR (ten minutes on one core)
+reward-hack: $(ENV)/.installed  ## Compute the runs for the chapter on reward hacks in REWARD_HACK=DIR (a quarter of an hour on one core)
 	$(BIN)/python -m pu_lib.chapters.reward_hack --out $(REWARD_HACK)
 
 steps: $(ENV)/.installed  ## Generate the update steps of the explorers from the kernels
