@@ -57,7 +57,7 @@ function render({ model, el }) {
     rows.replaceChildren();
     const bottom = ROW * keys.length + 6;
     rows.setAttribute("height", bottom + 36);
-    const [left, right] = [width < 480 ? 96 : 150, width - 14];
+    const [left, right] = [width < 480 ? 122 : 150, width - 14];
     const at = (x) => left + ((right - left) * Math.log(Math.min(Math.max(x, 1), MOST))) / Math.log(MOST);
     const every = right - left < 300 ? 2 : 1;
     powers(1, MOST).forEach((x, i) => {
