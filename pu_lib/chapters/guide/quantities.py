@@ -138,9 +138,12 @@ STARTS: dict[str, dict[str, Any]] = {
 def equal_start(name: str, start: str, change: str, exploration: float, ratio: bool) -> Median:
     """Return the median steps to come back of an update of `EQUAL` from one of `STARTS`.
 
-    There are eight samples per step, weight 1 and 400 runs. Fewer steps are better.
+    There are eight samples per step, weight 1 and 400 runs. Fewer steps are better. Advantages
+    divided by their deviation depend only on which reward is larger, so that all changes are alike.
     """
     remedy = replace(EQUAL[name], exploration=exploration, ratio=ratio)
+    if remedy.normalised:
+        change = "swap"
     return median_of(remedy, change, n_runs=400, most=7000, **STARTS[start])
 
 

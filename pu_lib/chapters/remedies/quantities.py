@@ -719,7 +719,7 @@ class Median:
 
     def __str__(self) -> str:
         """Return the median with its interval, as in 36 [35, 37]."""
-        return f"{self.value:.0f} [{self.low:.0f}, {self.high:.0f}]"
+        return f"{self.value:.0f} [{self.low:.0f}, {self.high:.0f}]".replace("inf", "∞")
 
 
 def median_of(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> Median:
