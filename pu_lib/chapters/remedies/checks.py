@@ -43,6 +43,8 @@ from pu_lib.updates import UPDATES
 
 REGRETS = (1e-2, 1e-3, 1e-4)
 RUNS = 100
+LEVEL = "95 %"
+"""The level of the intervals of `Median`, for sentences."""
 
 
 def _odds(regret: float) -> float:
@@ -493,6 +495,7 @@ def groups_are_no_faster(
     late = {name: median_of(x, better, 500, n_runs=RUNS, seed=1) for name, x in shown.items()}
     compare.report(
         runs=RUNS,
+        level=LEVEL,
         **{name: str(x) for name, x in late.items()},
         **{f"{name} regret": f"{x.regret:.1g}" for name, x in late.items()},
     )
@@ -517,6 +520,7 @@ def medians_with_samples(compare: Recorder, floor: float = 0.0) -> None:
     compare.at_least("median of CE, bad turns good", silent.value, 200)
     compare.report(
         runs=RUNS,
+        level=LEVEL,
         **{
             "ce without": str(silent),
             "ce with": str(median("ce", better, 0.05)),
@@ -726,7 +730,7 @@ def dynamic_sampling_saves_no_sample(
     for name, remedy in (("", plain), ("redrawn ", redrawn)):
         median = median_of(remedy, "swap", 1000, n_runs=RUNS, most=3000)
         figures |= {f"{name}after": str(median), f"{name}regret": f"{median.regret:.1g}"}
-    compare.report(**figures)
+    compare.report(runs=400, level=LEVEL, **figures)
 
 
 @check("remedies:mask", wrong={"half of the penalty": {"share": 0.5}})
@@ -865,6 +869,8 @@ def exploration_without_ratio_outruns_penalties(
             else:
                 compare.at_most("median of n' with the bonus", median.value, most, at=at)
     compare.report(
+        runs=RUNS,
+        level=LEVEL,
         **{name: ", ".join(map(str, row)) for name, row in results.items()},
         **{f"{name} regret": f"{results[name][2].regret:.1g}" for name in ("mean", "samples")},
     )
