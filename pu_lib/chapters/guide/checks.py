@@ -188,7 +188,7 @@ def exploration_and_kind_of_change_decide(
                 continue
             median = equal_start(name, start, change, exploration, weighted)
             key = f"{name}, {start}, {change}, {exploration:g}" + ", ratio" * weighted
-            compare.report(**{key: str(median), f"regret, {key}": f"{median.regret:.0e}"})
+            compare.report(**{key: str(median)})
     start = "0.9995"
 
     def ahead(first: str, then: str, change: str, exploration: float) -> None:

@@ -47,6 +47,11 @@ LEVEL = "95 %"
 """The level of the intervals of `Median`, for sentences."""
 
 
+def _short(value: float) -> float:
+    """Return a number with two significant digits, for sentences."""
+    return float(f"{value:.1e}")
+
+
 def _odds(regret: float) -> float:
     return math.log1p(-regret) - math.log(regret)
 
@@ -497,7 +502,7 @@ def groups_are_no_faster(
         runs=RUNS,
         level=LEVEL,
         **{name: str(x) for name, x in late.items()},
-        **{f"{name} regret": f"{x.regret:.1g}" for name, x in late.items()},
+        **{f"{name} regret": _short(x.regret) for name, x in late.items()},
     )
 
 
@@ -552,7 +557,7 @@ def corrected_estimator_hardly_helps(
         compare.at_least("n' with the gradient of the KL", divergence.count, least, at=at)
         for name, outcome in (("k3", loss), ("kl", divergence)):
             key = f"{name} {beta}" + " normalised" * divided
-            compare.report(**{key: int(outcome.count), f"regret {key}": f"{outcome.regret:.1e}"})
+            compare.report(**{key: int(outcome.count), f"regret {key}": _short(outcome.regret)})
     for name, kind in (("k3", True), ("kl", False)):
         count = count_after(Remedy(penalty=0.01, estimator=kind), 1000)
         compare.report(**{f"{name} 0.01": int(count)})
@@ -572,8 +577,8 @@ def cap_of_the_estimator_disarms_it(compare: Recorder, cap: float = 10.0) -> Non
     [capped] = outcomes(Remedy(penalty=0.04, estimator=True, cap=cap), [1000])
     [free] = outcomes(Remedy(penalty=0.04, estimator=True), [1000])
     compare.report(
-        capped=int(capped.count), regret=f"{capped.regret:.1e}", free=int(free.count),
-        ratio=low, **{"free regret": f"{free.regret:.1e}"},
+        capped=int(capped.count), regret=_short(capped.regret), free=int(free.count),
+        **{"free regret": _short(free.regret)},
     )  # fmt: skip
 
 
@@ -628,7 +633,7 @@ def target_entropy_bounds_small_gaps(
         compare.at_most("share of the gap lost", outcome.regret / gap, 0.07, at=at)
         if n == 1000:
             compare.report(**{f"gap {gap:g}": int(outcome.count)})
-            compare.report(**{f"regret {gap:g}": f"{outcome.regret:.1e}"})
+            compare.report(**{f"regret {gap:g}": _short(outcome.regret)})
     large = varied_outcome(target_entropy(target), 3000, 10.0)
     compare.at_least("n' at a gap of 10", large.count, 200)
     compare.report(**{"gap 10": int(varied_outcome(target_entropy(target), 1000, 10.0).count)})
@@ -653,7 +658,7 @@ def decaying_bonus_bounds_nothing(
         compare.equal("n'", x.count, x.n - saved, tolerance=15, limit=f"n - {saved}", at={"n": x.n})
     compare.report(
         counts=", ".join(str(x.count) for x in after),
-        regrets=", ".join(f"{x.regret:.1e}" for x in after),
+        regrets=[_short(x.regret) for x in after],
         constant=int(count_after(Remedy(entropy=0.2), 4000)),
     )
 
@@ -675,7 +680,7 @@ def deviation_decides_what_a_bonus_does(
         compare.at_most("regret with the deviation", two.regret, 0.1 * one.regret, at=at)
         if one.n == 1000:
             for name, x in (("plain", one), ("divided", two)):
-                compare.report(**{name: int(x.count), f"{name} regret": f"{x.regret:.1e}"})
+                compare.report(**{name: int(x.count), f"{name} regret": _short(x.regret)})
     back = {name: count_from(x, 0.999) for name, x in (("plain", plain), ("divided", normalised))}
     compare.at_least("n' from 0.999", back["plain"], 10 * back["divided"])
     bounded = count_after(Remedy(entropy=0.1), 3000)
@@ -724,12 +729,12 @@ def dynamic_sampling_saves_no_sample(
             updates.append(count)
         compare.equal("groups drawn with redraws", groups[1], groups[0], at=at)
         compare.at_most("updates with redraws", updates[1], updates[0] - 1, at=at)
-    figures = {}
+    figures: dict[str, str | float] = {}
     for name, remedy in (("updates", plain), ("redrawn", redrawn)):
         figures[name] = str(median_of(remedy, "swap", probability=0.9995, n_runs=400))
     for name, remedy in (("", plain), ("redrawn ", redrawn)):
         median = median_of(remedy, "swap", 1000, n_runs=RUNS, most=3000)
-        figures |= {f"{name}after": str(median), f"{name}regret": f"{median.regret:.1g}"}
+        figures |= {f"{name}after": str(median), f"{name}regret": _short(median.regret)}
     compare.report(runs=400, level=LEVEL, **figures)
 
 
@@ -785,11 +790,11 @@ def certain_references_do_not_help(
     compare.at_most("n' if the penalty starts at the change", starts["uniform"], plain.count / 10)
     compare.at_least("n' towards the policy itself", starts["itself"], plain.count)
     compare.report(
-        odds=", ".join(f"{odds:g}" for odds in limits),
+        odds=[int(odds) for odds in limits],
         counts=", ".join(str(int(x.count)) for x in late),
-        regrets=", ".join(f"{x.regret:.1e}" for x in late),
+        regrets=[_short(x.regret) for x in late],
         moving=", ".join(str(int(x.count)) for x in moving),
-        regret=f"{plain.regret:.1e}",
+        regret=_short(plain.regret),
         plain=int(plain.count),
         **{name: int(count) for name, count in starts.items()},
     )
@@ -813,10 +818,10 @@ def restarting_adam_helps(compare: Recorder, restart: bool = True) -> None:
                 compare.at_most("share of n' left", again / outcome.count, most, at=at)
             figures.setdefault(f"kept {rate}", []).append(int(outcome.count))
             figures.setdefault(f"restarted {rate}", []).append(int(again))
-            regrets += [f"{outcome.regret:.1e}"] if rate == 0.01 else []
+            regrets += [_short(outcome.regret)] if rate == 0.01 else []
     words = {name: " and ".join(map(str, row)) for name, row in figures.items()}
     compare.report(
-        kept=words["kept 0.01"], restarted=words["restarted 0.01"], regrets=" and ".join(regrets),
+        kept=words["kept 0.01"], restarted=words["restarted 0.01"], regrets=regrets,
         **{"small kept": words["kept 0.0003"], "small restarted": words["restarted 0.0003"]},
     )  # fmt: skip
 
@@ -872,7 +877,7 @@ def exploration_without_ratio_outruns_penalties(
         runs=RUNS,
         level=LEVEL,
         **{name: ", ".join(map(str, row)) for name, row in results.items()},
-        **{f"{name} regret": f"{results[name][2].regret:.1g}" for name in ("mean", "samples")},
+        **{f"{name} regret": _short(results[name][2].regret) for name in ("mean", "samples")},
     )
 
 
