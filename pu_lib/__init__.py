@@ -25,8 +25,11 @@ from pu_lib.extras import naming_the_extra
 
 if TYPE_CHECKING:
     from pu_lib.claims import Finding, confirm, judge, ledger
-    from pu_lib.domains import DOMAINS, from_gymnasium
-    from pu_lib.experiments.race import race
+    from pu_lib.domains import DOMAINS
+    from pu_lib.environments import bins, estimate, from_gymnasium
+    from pu_lib.experiments.learning import Learned, compare, learn
+    from pu_lib.experiments.race import Race, race
+    from pu_lib.experiments.results import Results
     from pu_lib.experiments.sweep import sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
@@ -38,13 +41,20 @@ _HOMES = {
     "DOMAINS": "domains",
     "Finding": "claims",
     "FiniteMDP": "mdp",
+    "Learned": "experiments.learning",
+    "Race": "experiments.race",
+    "Results": "experiments.results",
     "Trajectory": "trajectories",
     "UPDATES": "updates",
     "Update": "updates",
+    "bins": "environments",
+    "compare": "experiments.learning",
     "confirm": "claims",
+    "estimate": "environments",
     "follow": "trajectories",
-    "from_gymnasium": "domains",
+    "from_gymnasium": "environments",
     "judge": "claims",
+    "learn": "experiments.learning",
     "ledger": "claims",
     "make_update": "updates",
     "race": "experiments.race",
@@ -59,12 +69,19 @@ __all__ = [
     "UPDATES",
     "Finding",
     "FiniteMDP",
+    "Learned",
+    "Race",
+    "Results",
     "Trajectory",
     "Update",
+    "bins",
+    "compare",
     "confirm",
+    "estimate",
     "follow",
     "from_gymnasium",
     "judge",
+    "learn",
     "ledger",
     "make_update",
     "race",
