@@ -33,7 +33,7 @@ def direct(method, scores, q, old=None, rate=1.0, scale=1.0):
     old = scores if old is None else old
     engine.policies(number, scores, pi)
     engine.policies(number, old, old_pi)
-    engine.directions(number, engine.Batch(scores, pi, q, old, old_pi), rate, scale, d)
+    engine.directions(number, engine.Batch(scores, pi, q, old, old_pi), rate, BONUS, scale, d)
     return pi, d
 
 
@@ -291,7 +291,7 @@ def _policy_after_steps(run, x, shift):
         engine.forward(p, x, actor)
         engine.policies(run.method, f, pi)
         d = np.zeros_like(pi)
-        engine.directions(run.method, engine.Batch(f, pi, q, f, pi), run.step_size, 1.0, d)
+        engine.directions(run.method, engine.Batch(f, pi, q, f, pi), run.step_size, BONUS, 1.0, d)
         p += run.step_size * gradient_of(p, x, actor, d + shift)
     engine.forward(p, x, actor)
     engine.policies(run.method, f, pi)
@@ -310,7 +310,7 @@ def _fit_steps(run, x):
         engine.forward(p, x, actor)
         engine.policies(run.method, actor.outputs, pi)
         batch = engine.Batch(actor.outputs, pi, critic.outputs, old_f, old_pi)
-        engine.directions(run.method, batch, 3.0, 1.0, d)
+        engine.directions(run.method, batch, 3.0, BONUS, 1.0, d)
         p += 0.1 * gradient_of(p, x, actor, d)
 
 

@@ -47,7 +47,8 @@ def direction(method: str, scores: Floats, q: Floats, rate: float) -> Floats:
     """Return minus the derivative of a loss with respect to the scores of each state."""
     number, pi, d = engine.METHODS.index(method), np.zeros_like(q), np.zeros_like(q)
     engine.policies(number, scores, pi)
-    engine.directions(number, engine.Batch(scores, pi, q, scores, pi), rate, 1.0, d)
+    batch = engine.Batch(scores, pi, q, scores, pi)
+    engine.directions(number, batch, rate, engine.BONUS, 1.0, d)
     if method == "ppo-like":
         log_pi = np.log(pi)
         d += engine.BONUS * pi * (log_pi - (pi * log_pi).sum(axis=1, keepdims=True))
