@@ -59,11 +59,11 @@ METHODS = (
 """The methods; compiled code takes the place of a method in this tuple."""
 _PG, _ENTROPY, _PPO, _NEURD, _SOFT, _NPG, _ES, _CE, _MCE, _SCE, _DI, _GREEDY = range(12)
 
-CHAIN, GRID, POLE = range(3)
-"""The kinds of tasks: the chain, the grid and CartPole."""
-CAPS = (100, 50, 200)
+CHAIN, GRID, POLE, LARGE = range(4)
+"""The kinds of tasks: the chain, the grid, CartPole and a larger grid."""
+CAPS = (100, 50, 200, 100)
 """Steps after which an episode of each kind is cut."""
-_SIDE = 7  # of the grid
+_SIDES = (0, 7, 0, 11)  # of the grids
 _LAST = 8  # state of the chain
 _SLIP = 0.1  # probability that the chain turns an action around
 # The cosines of pi/8, pi/4 and 3 pi/8, from square roots.
@@ -687,11 +687,12 @@ def start(kind: int, state: Any, stream: Any) -> Any:
     state[4] = 0.0
     if kind == CHAIN:
         state[0] = 4.0
-    elif kind == GRID:
+    elif kind != POLE:
+        side = _SIDES[kind]
         u, stream = uniform(stream)
-        place = 1 + int(u * (_SIDE * _SIDE - 2))  # any place but the two corners
-        state[0] = int_to_float(place // _SIDE)
-        state[1] = int_to_float(place % _SIDE)
+        place = 1 + int(u * (side * side - 2))  # any place but the two corners
+        state[0] = int_to_float(place // side)
+        state[1] = int_to_float(place % side)
     else:
         for i in range(4):
             u, stream = uniform(stream)
@@ -736,12 +737,13 @@ def step_task(kind: int, phase: int, end_rewards: Any, state: Any, a: int, strea
         if state[0] >= _LAST:
             return end_rewards[1], True, stream
         return 0.0, False, stream
-    if kind == GRID:
+    if kind != POLE:
+        side = _SIDES[kind]
         way = 1.0 if a % 2 == 0 else -1.0
-        state[a // 2] = min(max(state[a // 2] + way, 0.0), _SIDE - 1.0)
+        state[a // 2] = min(max(state[a // 2] + way, 0.0), side - 1.0)
         if state[0] == 0.0 and state[1] == 0.0:
             return end_rewards[0], True, stream
-        if state[0] == _SIDE - 1.0 and state[1] == _SIDE - 1.0:
+        if state[0] == side - 1.0 and state[1] == side - 1.0:
             return end_rewards[1], True, stream
         return 0.0, False, stream
     force = 10.0 if (a == 1) == (phase == 0) else -10.0
@@ -765,11 +767,12 @@ def write_inputs(kind: int, state: Any, x: Any) -> None:
     if kind == CHAIN:
         for k in range(4):
             x[k] = _TURN[((k + 1) * int(state[0])) % 16]
-    elif kind == GRID:
-        for i in range(2 * _SIDE):
+    elif kind != POLE:
+        side = _SIDES[kind]
+        for i in range(2 * side):
             x[i] = 0.0
         x[int(state[0])] = 1.0
-        x[_SIDE + int(state[1])] = 1.0
+        x[side + int(state[1])] = 1.0
     else:
         x[0] = state[0] / 2.4
         x[1] = state[1]
@@ -829,7 +832,7 @@ def draw_action(pi: Any, exploration: float, stream: Any) -> Any:
 def _act(settings: Any, acting: Any, state: Any, work: Any, earned: Any, stream: Any) -> Any:
     """Take a step in each copy of the task, store the transitions and return the stream."""
     kind, phase, end_rewards, gamma, exploration, method = settings[:6]
-    inputs, actions = work.now.shape[1], work.policy.shape[1]
+    inputs = work.now.shape[1]
     for b in range(BATCH):
         write_inputs(kind, state.tasks[b], work.now[b])
     forward(acting, work.now, work.actor)

@@ -70,6 +70,8 @@ class State(NamedTuple):
         The networks; a shared one is both.
     tasks : ndarray, shape (BATCH, 5)
         The states of the copies of the task; the last column counts the steps of the episode.
+    order : ndarray of int64, shape (ROLLOUT,)
+        The order of the transitions in the last epoch, which the next one shuffles.
     """
 
     words: NDArray[np.uint64]
@@ -77,6 +79,7 @@ class State(NamedTuple):
     actor: Network
     critic: Network
     tasks: Floats
+    order: NDArray[np.int64]
 
 
 class Workspace(NamedTuple):
@@ -86,8 +89,8 @@ class Workspace(NamedTuple):
     ----------
     now, later : ndarray, shape (ROLLOUT, inputs)
         The inputs of the states and of the next states.
-    taken, order : ndarray of int64, shape (ROLLOUT,)
-        The actions taken, and the order of the transitions in an epoch.
+    taken : ndarray of int64, shape (ROLLOUT,)
+        The actions taken.
     transitions : ndarray, shape (6, ROLLOUT)
         The probabilities of the actions taken, the rewards, the discount factors, which are 0 if
         the episode ended, the factors of the trace, which are 0 if it ended or was cut, the
@@ -111,7 +114,6 @@ class Workspace(NamedTuple):
     now: Floats
     later: Floats
     taken: NDArray[np.int64]
-    order: NDArray[np.int64]
     transitions: Floats
     acting: Layers
     all_now: Layers
@@ -136,7 +138,6 @@ def new_workspace(inputs: int, actions: int, shared: bool) -> Workspace:
         now=now,
         later=later,
         taken=np.zeros(ROLLOUT, np.int64),
-        order=np.arange(ROLLOUT),
         transitions=np.zeros((6, ROLLOUT)),
         acting=new_layers(scores),
         all_now=new_layers(values, ROLLOUT),
@@ -180,7 +181,7 @@ def train(settings: Any, shared: bool, state: Any, work: Any, rollouts: int, ear
         stream = _roll_out(settings, state, work, earned[n], stream)
         _estimate(shared, state, work)
         for _ in range(EPOCHS):
-            stream = _shuffle(work.order, stream)
+            stream = _shuffle(state.order, stream)
             for first in range(0, ROLLOUT, MINIBATCH):
                 _fit(settings, shared, state, work, first)
         state.counts[0] += STEPS
@@ -249,7 +250,7 @@ def _fit(settings: Any, shared: bool, state: Any, work: Any, first: int) -> None
     """Take the steps of actor and critic on a minibatch."""
     actions = work.policy.shape[1]
     probabilities, _, _, _, advantages, returns = work.transitions
-    chosen = work.order[first : first + MINIBATCH]
+    chosen = state.order[first : first + MINIBATCH]
     mean, square = 0.0, 0.0
     for b in range(MINIBATCH):
         for i in range(work.states.shape[1]):

@@ -56,6 +56,11 @@ TASKS = {
     )
 }
 
+LARGE_GRID = Task(
+    "large grid", "grid of 11 × 11", engine.LARGE, 22, 4, 0.9, 0.1, ((0.2, 1.0), (1.0, 0.2))
+)
+"""A task of the second protocol only."""
+
 
 class Learner:
     """An actor and a critic that learn a task.
@@ -113,7 +118,7 @@ class Learner:
         Weights have variance 1/n for n inputs; those of the last layer are ten times smaller.
         """
         units, task = engine.UNITS, self.task
-        active = 2 if task.kind == engine.GRID else task.inputs
+        active = 2 if task.kind in (engine.GRID, engine.LARGE) else task.inputs
 
         def weights(count: int, fan_in: int, scale: float = 1.0) -> Floats:
             return np.asarray((2 * rng.random((count, units)) - 1) * scale * np.sqrt(3 / fan_in))
@@ -211,9 +216,7 @@ class PPO(Learner):
         The weight of the entropy.
     """
 
-    def __init__(
-        self, task: Task, shared: bool, step_size: float, seed: int, bonus: float
-    ) -> None:
+    def __init__(self, task: Task, shared: bool, step_size: float, seed: int, bonus: float) -> None:
         super().__init__(task, "pg-sm", step_size, seed, bonus, adam=True)
         self.name = f"PPO with step size {step_size:g} and seed {seed} on {task.name}"
         self.shared = shared
@@ -221,7 +224,9 @@ class PPO(Learner):
         critic = self._new_network(rng, task.actions + 1 if shared else 1)
         actor = critic if shared else self._new_network(rng, task.actions)
         old = self.state
-        self.state = ppo.State(old.words, old.counts, actor, critic, old.tasks)
+        self.state = ppo.State(
+            old.words, old.counts, actor, critic, old.tasks, np.arange(ppo.ROLLOUT)
+        )
         self._rollout = ppo.new_workspace(task.inputs, task.actions, shared)
 
     def _train(self, settings: engine.Settings, updates: int, earned: Floats) -> None:
