@@ -180,27 +180,35 @@ def best_setting(
 def _tune(
     path: Path, part: dict[str, Any], method: str, workers: int | None, shown: bool | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of a method's tuning, with step sizes until the best is inside."""
+    """Return the rows of a method's tuning.
+
+    Step sizes are tried until the best is inside, and then weights of the entropy at the best.
+    """
     plan, optimiser = protocol()["tuning"], part["optimiser"]
     if method == "greedy":
         return []
     ladder, sizes = plan[optimiser]["ladder"], list(plan[optimiser]["first"])
-    bonuses = plan["bonuses"] if method in WITH_BONUS else [0.0]
-    while True:
+
+    def run(settings: list[tuple[float, float]]) -> list[dict[str, Any]]:
         jobs = [
-            (part["task"], method, optimiser, size, bonus, seed)
-            for size in sizes
-            for bonus in bonuses
+            (part["task"], method, optimiser, *setting, seed)
+            for setting in settings
             for seed in plan["seeds"]
         ]
-        rows = [row for (row,) in finish(path, tune, jobs, workers, shown)]
+        return [row for (row,) in finish(path, tune, jobs, workers, shown)]
+
+    bonus = plan["bonus"] if method in WITH_BONUS else 0.0
+    while True:
+        rows = run([(size, bonus) for size in sizes])
         best, first, last = best_setting(rows)[0], ladder.index(sizes[0]), ladder.index(sizes[-1])
         if best == sizes[0] and first > 0:
             sizes.insert(0, ladder[first - 1])
         elif best == sizes[-1] and last < len(ladder) - 1:
             sizes.append(ladder[last + 1])
         else:
-            return rows
+            break
+    others = [x for x in plan["bonuses"] if x != bonus] if method in WITH_BONUS else []
+    return rows + run([(best, other) for other in others])
 
 
 def run_parts(out: Path, workers: int | None = None, shown: bool | None = None) -> None:
