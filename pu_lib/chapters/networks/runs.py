@@ -29,6 +29,7 @@ __all__ = [
     "finish",
     "judge",
     "optimal_reward",
+    "optimal_values",
     "protocol",
     "recovery",
     "run_all",
@@ -110,7 +111,7 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
     return moves, rewards, starts
 
 
-def _optimal_values(task: Task, phase: int) -> Floats:
+def optimal_values(task: Task, phase: int) -> Floats:
     """Return the values of the actions in all states of a chain or a grid, shape (S, A)."""
     moves, rewards, starts = _model(task, phase)
     values = np.zeros(len(starts))
@@ -133,7 +134,7 @@ def optimal_reward(name: str, phase: int = 1) -> float:
     """
     task = {**TASKS, LARGE_GRID.name: LARGE_GRID}[name]
     moves, rewards, starts = _model(task, phase)
-    best = _optimal_values(task, phase).argmax(axis=1)
+    best = optimal_values(task, phase).argmax(axis=1)
     policy = np.full(rewards.shape, task.exploration / task.actions)
     policy[np.arange(len(best)), best] += 1 - task.exploration
     inner = slice(1, -1)  # the ends are no states
