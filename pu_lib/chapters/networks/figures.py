@@ -47,8 +47,8 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
     "neurd": (GREY, (0, (6, 2)), "d"),
     "soft neurd": (GREY, "-", "D"),
     "greedy": (INK, (0, (1, 1)), "x"),
-    "ppo": ("#9a6700", "-", "^"),
-    "ppo shared": ("#9a6700", (0, (4, 1, 1, 1)), "v"),
+    "ppo": ("#b0256b", "-", "^"),
+    "ppo shared": ("#b0256b", (0, (4, 1, 1, 1)), "v"),
 }
 """The colour, dash and marker of methods that are not updates of the library."""
 
@@ -194,10 +194,10 @@ def measures_table(task: str, optimiser: str = "adam") -> pd.DataFrame:
             each = second.estimate(task, method, optimiser, longest, column)
             cells["90 %" if column == "ninety" else column] = _estimated(each, digits)
         cells["learnt"] = f"{each.learnt} of {each.runs}"
-        if optimiser == "adam":
+        if optimiser == "adam" and method != "greedy":
             cells["half : greedy"] = _between(second.ratio(task, method, "greedy", longest))
         rows[_label(method)] = cells
-    return pd.DataFrame(rows).T
+    return pd.DataFrame(rows).T.fillna("")
 
 
 def _setting(task: str, method: str, optimiser: str) -> str:
