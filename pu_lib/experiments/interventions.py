@@ -42,6 +42,15 @@ def greedy_with_noise(noise: float, runs: int = 24) -> Floats:
     return np.array(earned)
 
 
+def less_likely_successor(runs: int = 24) -> Floats:
+    """Return the mean probability that the next state is not the most likely one.
+
+    The mean is over states and actions. The result has one entry per Random MDP.
+    """
+    likely = [_random_process(seed).transitions.max(axis=2).mean() for seed in range(runs)]
+    return 1.0 - np.array(likely)
+
+
 def planned(process: FiniteMDP, sweeps: int, baseline: float | None = None) -> Floats:
     """Return the normalised performance of the greedy policy after 1, 2, ... sweeps.
 

@@ -57,6 +57,7 @@ from pu_lib.experiments.results import (
     swap_labels,
 )
 from pu_lib.experiments.thresholds import quantile, restricted_mean
+from pu_lib.mdp import FiniteMDP
 from pu_lib.updates import PAPER, UPDATES
 
 TABLE = committed().table
@@ -907,3 +908,10 @@ def test_planning_on_a_chain_of_three_states_takes_two_sweeps() -> None:
     process = chain(3)
     jumping = process.performance(np.tile([1.0, 0.0], (3, 1)))
     assert interventions.planned(process, 3, jumping) == pytest.approx([0.0, 1.0, 1.0])
+
+
+def test_less_likely_successor_is_averaged_over_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first state goes on with probability 3/4, and the second stays: the mean is 1/8."""
+    process = FiniteMDP([[[0.25, 0.75]], [[0.0, 1.0]]], [[0.0], [0.0]], [1.0, 0.0], 0.9)
+    monkeypatch.setattr(interventions, "_random_process", lambda seed: process)
+    assert interventions.less_likely_successor(runs=2).tolist() == [0.125, 0.125]

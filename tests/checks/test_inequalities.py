@@ -71,6 +71,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> None:
         "greedy_share": lambda _: 0.75,
         "bounced_share": lambda eta: 0.25 if eta > 1.0 else 0.125,
         "greedy_with_noise": lambda noise: np.full(2, 0.97 if noise < 1.0 else 0.9),
+        "less_likely_successor": lambda: np.full(2, 0.25),
         "wrong_share": lambda scheme: np.full(2, 0.5 if scheme == "NoExplo" else 0.125),
         "reached_zero": lambda *_: np.zeros(2),
         "stopped_exploring": lambda update, *_: np.full(2, float(update == "di")),
@@ -135,7 +136,7 @@ CASES: Sequence[tuple[Check, Rows]] = [
         checks.hioffpol_helps,
         rows("> 2", "5", "5", "2.67", "2.13", "2", "1.79"),
     ),
-    (checks_live.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95")]),
+    (checks_live.accurate_q, [("0.97", "> 0.95"), ("0.9", "< 0.95"), ("0.25", "> 0.2")]),
     (checks_live.offpolicy_fixes, rows("> 0", "0.375")),
     (checks_live.no_projection, rows("< 0.05", "0")),
     # DI loses no run and CE half of its runs at 0.1, the step size next to 0.0316.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from pu_lib.experiments.curves import value_at
 from pu_lib.experiments.interventions import (
     climb_from_jumping,
     greedy_with_noise,
+    less_likely_successor,
     planned,
     planned_on_random_mdps,
     reached_zero,
@@ -91,11 +93,18 @@ def _is_strongly_connected(successors: Ints) -> bool:
 
 @sentence(
     "sec:randommdps/accurate-q",
-    wrong={"a tenth of the noise is already too much": {"much": 0.1}},
+    wrong={
+        "a tenth of the noise is already too much": {"much": 0.1},
+        "the less likely successor comes up three times in ten": {"surprise": 0.3},
+    },
 )
-def accurate_q(little: float = 0.25, much: float = 1.0) -> Iterator[Inequality]:
+def accurate_q(
+    little: float = 0.25, much: float = 1.0, surprise: float = 0.2
+) -> Iterator[Inequality]:
     """A policy that is greedy for values with errors as large as their spread misses the goal.
 
+    The less likely of the two successors has a mean probability above a fifth; a quarter is
+    expected, since the two parts of [0, 1] are uniform.
     Noise is added to the optimal values of Random MDPs. If the noise is a quarter of the standard
     deviation over actions, the greedy policy still earns more than 0.95 of the gap on average; if
     the noise is as large as the standard deviation, the greedy policy earns less than 0.95.
@@ -103,6 +112,11 @@ def accurate_q(little: float = 0.25, much: float = 1.0) -> Iterator[Inequality]:
     for noise, relation in ((little, ">"), (much, "<")):
         earned = bootstrap_means(greedy_with_noise(noise))
         yield Inequality(f"noise {noise:g}: performance", earned, relation, 0.95, ratio=False)
+    name, means = (
+        "probability of the less likely successor",
+        bootstrap_means(less_likely_successor()),
+    )
+    yield Inequality(name, means, ">", surprise, ratio=False)
 
 
 @check(
@@ -389,6 +403,9 @@ def published_curve(table: Runs = None) -> Iterator[Inequality]:
 
 # The setting: figure 1, the algorithm, the expected update
 
+LENGTHS = range(3, 26)
+"""The numbers of states of the chains in figures 3 and 4."""
+
 
 @check("fig:chain-env", wrong={"jumping is worth 0.7 of walking": {"beta": 0.7}})
 def chain_of_figure_1(compare: Recorder, beta: float = 0.8) -> None:
@@ -407,20 +424,23 @@ def chain_of_figure_1(compare: Recorder, beta: float = 0.8) -> None:
 @check(
     "fig:chain-env/walking",
     wrong={
-        "jumping pays 0.8 discounted nine times": {"power": 9},
-        "jumping pays 1.1 of it, so that jumping is optimal": {"beta": 1.1},
+        "the reward of jumping is discounted once more": {"once_more": 1},
+        "jumping pays 1.1 of it, so that jumping is optimal": {"betas": (0.8, 1.1)},
     },
 )
-def walking_is_optimal(compare: Recorder, power: int = 8, beta: float = 0.8) -> None:
-    """On the chain with ten states walking is always optimal, and jumping earns 0.8 gamma^8."""
-    mdp = chain(10)
-    pays = beta * mdp.discount**power
-    for s, (jumping, walking) in enumerate(mdp.optimal().q[:9].tolist()):
-        reward = mdp.rewards[s, 0]
-        compare.at_least("walking earns", walking, jumping, limit="jumping earns", at={"state": s})
-        compare.equal(
-            "jumping pays", reward, pays, tolerance=1e-12, limit="0.8 γ⁸", at={"state": s}
-        )
+def walking_is_optimal(
+    compare: Recorder, betas: Sequence[float] = (0.7, 0.8), once_more: int = 0
+) -> None:
+    """On the paper's chains walking is best in each state, and jumping pays beta gamma^(n-2)."""
+    for n_states, beta in product(LENGTHS, betas):
+        mdp = chain(n_states, beta)
+        pays = beta * mdp.discount ** (n_states - 2 + once_more)
+        for s, (jumping, walking) in enumerate(mdp.optimal().q[:-1].tolist()):
+            at = {"states": n_states, "beta": beta, "state": s}
+            compare.at_least("walking earns", walking, jumping, limit="jumping earns", at=at)
+            compare.equal(
+                "jumping pays", mdp.rewards[s, 0], pays, tolerance=1e-12, limit="β γⁿ⁻²", at=at
+            )
 
 
 @check("alg:J&H", wrong={"Hyde has no buffer under HiOffPol either": {"scheme": "HiOffPol"}})

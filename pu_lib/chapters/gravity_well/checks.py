@@ -132,7 +132,8 @@ def the_sufficient_condition_is_met_near_the_corner(
 ) -> None:
     """Most decreases near the corner of b meet the printed condition, at a weight of 20.
 
-    The condition implies a decrease and, as the range of q is 1, a weight above 1.
+    The condition implies a decrease, and an increase of another action, because of the printed
+    bound on the new probability. As the range of q is 1, it implies a weight above 1.
     """
     # As adv(b) <= R (1 - pi(b)), with R the range of q, the condition
     # pi(b) >= exp(w (adv(a_q) pi(a_q) - adv(b) pi(b))) implies
@@ -145,9 +146,15 @@ def the_sufficient_condition_is_met_near_the_corner(
     h = pi * (q - np.sum(pi * q, axis=1, keepdims=True))
     needed = np.where(h[:, 1] > h[:, 0], -np.log(pi[:, 1]) / (h[:, 1] - h[:, 0]), np.inf)
     after = as_update("pg-sm").step(np.log(pi), q, weight)
-    loses = as_update("pg-sm").policy(after)[:, 0] < pi[:, 0]
+    gain = as_update("pg-sm").policy(after) - pi
+    loses, largest = gain[:, 0] < 0, gain.argmax(axis=1)
     met, where = needed <= weight, {"weight": weight, "probability left": away}
+    bound = pi[:, 0] / pi[:, 1] * np.exp(weight * (h[:, 0] - h[:, 1]))
+    share_of_bound = float(((gain[:, 0] + pi[:, 0]) / bound).max())
+    compare.at_most("new probability over its bound", share_of_bound, 1.0, limit="1", at=where)
     compare.equal("policies that meet it and do not lose", int(np.sum(met & ~loses)), 0, at=where)
+    most = int(np.sum(met & (largest == 0)))
+    compare.equal("policies that meet it and in which a_q gains most", most, 0, at=where)
     caught = float(np.mean(met[loses])) if loses.any() else 0.0
     compare.at_least("share of the decreases that meet it", caught, 0.75, limit="3/4", at=where)
     k = int(needed.argmin())
@@ -286,18 +293,31 @@ def removed_mass_is_in_its_range(
     upper: Callable[..., Any] = np.max,
     n_samples: int = 4_000,
 ) -> None:
-    """The mass that the projection removes from a coordinate is between 0 and the largest move.
+    """The projection removes one mass, between 0 and the largest move, from each coordinate.
 
-    The moves are reduced as in the proof: the smallest one is 0.
+    What falls below 0 becomes 0, and the sum becomes one. The moves are reduced as in the proof:
+    the smallest one is 0.
     """
     rng, unit = np.random.default_rng(11), 60
     for n_actions in (2, 3, 4, 6, 9):
         theta = _compositions(rng, n_samples, n_actions, unit)
         delta = _any_moves(rng, n_samples, n_actions)
+        as_drawn, _ = gravity.project_integers(theta + delta, unit)
         if reduced:
             delta = delta - delta.min(axis=1, keepdims=True)
         moved, scale = gravity.project_integers(theta + delta, unit)
         removed = (scale * (theta + delta) - moved)[np.arange(n_samples), moved.argmax(axis=1)]
+        shifted = np.maximum(scale * (theta + delta) - removed[:, np.newaxis], 0)
+        wrong = (shifted != moved).any(axis=1) | (moved.sum(axis=1) != scale[:, 0] * unit)
+        wrong |= (as_drawn != moved).any(axis=1)
+        at = {"actions": n_actions}
+        compare.equal(
+            "projections of another form, or changed by the reduction",
+            int(wrong.sum()),
+            0,
+            limit="0",
+            at=at,
+        )
         room = scale[:, 0] * upper(delta, axis=1) - removed
         for words, slack in (("removed mass", removed), ("largest move less that", room)):
             row = int(np.argmin(slack / scale[:, 0]))
@@ -305,8 +325,8 @@ def removed_mass_is_in_its_range(
                 words, float(slack[row]) / (int(scale[row, 0]) * unit), 0, limit="0",
                 at={"theta": _as_fractions(theta[row], unit),
                     "moves": _as_fractions(delta[row], unit)},
-                note={"points": n_samples},
             )  # fmt: skip
+    compare.report(points=n_samples)
 
 
 direct_favours_the_best_action = check(

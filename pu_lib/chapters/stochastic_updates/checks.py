@@ -119,15 +119,19 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
     },
 )
 def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
-    """The steps of policy gradients for q and -q sum to zero."""
+    """The steps of policy gradients for q and -q sum to zero, and those for (1, 0) and (0, 1)."""
     rng = np.random.default_rng(1)
     for update in map(as_update, updates):
         for draw in range(500):
-            theta, q = parameters(update, rng.dirichlet(np.ones(4))), rng.normal(size=4)
-            there, back = (update.step(theta, sign * q, 1.0) - theta for sign in (1, -1))
-            largest = float(np.abs(there + back).max())
-            at = {"update": update.name, "draw": draw}
-            compare.equal("sum of the two steps", largest, 0, tolerance=ROUNDING, limit="0", at=at)
+            q, two = rng.normal(size=4), np.array([1.0, 0.0])
+            for values, opposite in ((q, -q), (two, two[::-1])):
+                theta = parameters(update, rng.dirichlet(np.ones(len(values))))
+                there, back = (update.step(theta, x, 1.0) - theta for x in (values, opposite))
+                largest = float(np.abs(there + back).max())
+                at = {"update": update.name, "actions": len(values), "draw": draw}
+                compare.equal(
+                    "sum of the two steps", largest, 0, tolerance=ROUNDING, limit="0", at=at
+                )
 
 
 @check(

@@ -298,7 +298,8 @@ def no_component_has_returned_after_n_updates(
 ) -> None:
     """After n updates and n opposite ones the first component is no smaller than at the start.
 
-    The second is no larger, and neither is the probability of a_1 smaller. The policy is
+    The second is no larger, and neither is the probability of a_1 smaller; the gradient there is no
+    larger than at the start. The first update does not lower the probability. The policy is
     F(a theta_1 - b theta_2), so that the two components move by different amounts.
     """
     slopes = ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0))
@@ -307,16 +308,21 @@ def no_component_has_returned_after_n_updates(
     ):
         if name in UNIFORM and eta > 1 / 64:
             continue  # the uniform density is a density up to |x| = 2 only
-        moved = np.zeros(2)
+        path = [np.zeros(2)]
+        densities = [float(density(arb(start)))]
         for sign in (1.0,) * n + (-1.0,) * (n + extra):
-            slope = float(density(arb(start + a * moved[0] - b * moved[1])))
-            moved += sign * eta * slope * np.array([a, -b])
+            path.append(path[-1] + sign * eta * densities[-1] * np.array([a, -b]))
+            densities.append(float(density(arb(start + float(path[-1] @ [a, -b])))))
         at = {"density": name, "start": start, "a": a, "b": b, "eta": eta, "n": n}
-        first, second = moved.tolist()
+        first, second = path[-1].tolist()
         compare.at_least("change of the first component", first, -1e-12, limit="rounding", at=at)
         compare.at_most("change of the second component", second, 1e-12, limit="rounding", at=at)
         policy = a * first - b * second
         compare.at_least("change of the policy's argument", policy, -1e-12, limit="rounding", at=at)
+        rise = float(path[1] @ [a, -b])
+        compare.at_least("its change in the first update", rise, -1e-12, limit="rounding", at=at)
+        growth = densities[-1] - densities[0]
+        compare.at_most("growth of the gradient", growth, 1e-12, limit="rounding", at=at)
 
 
 @check(
@@ -765,20 +771,25 @@ def softmax_obeys_the_decaying_bound_from_one_half(
         )  # fmt: skip
 
 
-def compare_decaying_escort(compare: Recorder, exponents: Sequence[Number]) -> None:
+def compare_decaying_escort(
+    compare: Recorder, exponents: Sequence[Number], counterexamples: Sequence[Number] = ()
+) -> None:
     """PG-ES with decaying weights obeys the bound for policy gradients only if p >= 2."""
-    for p in exponents:
+    for p in (*exponents, *counterexamples):
         compare_counts(
             compare.at_least, unlearning.decaying_pg_bound, (1, 2, 10, 100, 300),
-            etas=("0.1", "1", "5"),
+            etas=("0.1", "1", "5"), as_printed=p in counterexamples,
             update="pg-es", schedule="inverse-sqrt", p=p,
         )  # fmt: skip
 
 
-escort_breaks_the_decaying_bound = check(
+escort_obeys_the_decaying_bound_from_2_on = check(
     "thm:unlearndecay/i/pg-es",
-    arguments={"exponents": ("1", "1.5")},
-    wrong={"only with p >= 2": {"exponents": (2, 3, 5)}},
+    arguments={"exponents": (2, 3), "counterexamples": ("1", "1.5")},
+    wrong={
+        "p = 3/2, too": {"exponents": (2, "1.5"), "counterexamples": ("1",)},
+        "p = 2 as a counterexample": {"exponents": (3,), "counterexamples": (2,)},
+    },
 )(compare_decaying_escort)
 
 escort_obeys_the_decaying_bound = check(
@@ -906,8 +917,20 @@ lemma_12_needs_terms_that_are_not_negative = check(
 def equality_lies_between_the_bounds(
     compare: Recorder, power: float, bound: Formula, below: Formula
 ) -> None:
-    """The sequence lies between the two bounds if the recursion is an equality."""
+    """The sequence lies between the two bounds if the recursion is an equality.
+
+    The lower one is zero at 0 and solves z' = c r(t) exp(-z), where r is 1 or the inverse root.
+    """
     for c in CS:
+        for t in (1, 3, 40):
+            z, slope, h = below(t, c), c * decay(t, power), 1e-4
+            rise = (below(t + h, c) - below(t - h, c)) / (2 * h)
+            where = {"c": c, "t": t}
+            compare.equal(
+                "slope of z over c r exp(-z)", rise * math.exp(z) / slope, 1.0,
+                tolerance=1e-6, limit="1", at=where,
+            )  # fmt: skip
+        compare.equal("z(0)", below(0, c), 0.0, tolerance=1e-12, limit="0", at={"c": c})
         terms = unlearning.equality_sequence(2000, c, lambda k: decay(k, power))
         for n, term in enumerate(terms[1:], 1):
             quantity, where = f"$Y_n$, {index_range(n)}", {"c": c, "n": n}
