@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pu_lib.chapters.networks import second_quantities as second
-from pu_lib.chapters.networks.learner import LARGE_GRID, TASKS
+from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.chapters.networks.quantities import (
     Level,
@@ -240,16 +240,14 @@ def changes_table() -> pd.DataFrame:
 
 
 def gaps_table() -> pd.DataFrame:
-    """Return the gaps of the values of the tasks."""
-    tasks = {
-        **{name: TASKS[name] for name in ("chain .2", "grid", "cart pole")},
-        LARGE_GRID.name: LARGE_GRID,
-    }
+    """Return the gaps of the values of the tasks of the second protocol."""
     names = ("least", "median", "largest")
     return pd.DataFrame(
         {
-            task.title: dict(zip(names, (f"{x:.3f}" for x in second.gaps(name)), strict=True))
-            for name, task in tasks.items()
+            TASKS[task].title: dict(
+                zip(names, (f"{x:.3f}" for x in second.gaps(task)), strict=True)
+            )
+            for task in second.complete()
         }
     ).T
 

@@ -288,7 +288,7 @@ def gaps(task: str) -> tuple[float, float, float]:
         engine.forward(state.critic.parameters, states, layers)
         values = layers.outputs
     else:
-        values = optimal_values({**TASKS, LARGE_GRID.name: LARGE_GRID}[task], 0)[1:-1]
+        values = optimal_values(TASKS[task], 0)[1:-1]
     ordered = values.max(axis=1, keepdims=True) - values
     each = np.where(ordered > 1e-9, ordered, np.inf).min(axis=1)
     return float(each.min()), float(np.median(each)), float(each.max())
