@@ -425,10 +425,13 @@ def pg_sm_with_adam_is_later_than_greedy(compare: Recorder, method: str = "pg-sm
     ratios = {task: _over_greedy(task, method) for task in ("chain .2", "grid", "cart pole")}
     for task, (_, low, _) in ratios.items():
         compare.at_least("lower end of the ratio", low, 1.0, limit="1", at={"task": task})
+    pole = second.estimate("cart pole", method, "adam", second.lengths("cart pole")[-1], "half")
     compare.report(
         chain=_written(ratios["chain .2"]),
         grid=_written(ratios["grid"]),
         pole=_written(ratios["cart pole"]),
+        lost=pole.censored,
+        runs=pole.learnt,
     )
 
 

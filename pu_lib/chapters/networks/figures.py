@@ -154,7 +154,7 @@ def _between(values: tuple[float, float, float], digits: int = 2) -> str:
     mean, low, high = values
     if np.isnan(mean):
         return "not judged"
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{mean:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def _estimated(each: second.Estimate, digits: int = 0) -> str:
@@ -174,8 +174,9 @@ def second_table() -> pd.DataFrame:
         for method in shown:
             fit = second.slope(task, method)
             half = _estimated(second.estimate(task, method, "adam", longest, "half"))
+            judged = f"{half}; {fit.slope:z.2f} {fit.by_protocol}"
             cells = rows.setdefault(_label(method), {})
-            cells[TASKS[task].title] = f"{half}; {fit.slope:.2f} {fit.by_protocol}"
+            cells[TASKS[task].title] = half if np.isnan(fit.slope) else judged
     return pd.DataFrame(rows).T.fillna("")
 
 
@@ -217,12 +218,12 @@ def optimisers_table() -> pd.DataFrame:
     for task, shown in second.complete("sgd").items():
         longest = second.lengths(task)[-1]
         for method in shown:
-            texts = []
-            for optimiser in ("sgd", "adam"):
+            cells = rows.setdefault(_label(method), {})
+            for optimiser, name in (("sgd", "SGD"), ("adam", "Adam")):
                 fit = second.slope(task, method, optimiser)
                 half = second.estimate(task, method, optimiser, longest, "half")
-                texts.append(f"{_between((fit.slope, fit.low, fit.high))} ({half.mean:.0f})")
-            rows.setdefault(_label(method), {})[TASKS[task].title] = " | ".join(texts)
+                text = f"{_between((fit.slope, fit.low, fit.high))} ({half.mean:.0f})"
+                cells[f"{TASKS[task].title}, {name}"] = text
     return pd.DataFrame(rows).T.fillna("")
 
 
