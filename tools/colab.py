@@ -37,7 +37,14 @@ def with_install_cell(text: str, repository: str) -> str:
         Public URL of the repository.
     """
     notebook = json.loads(text)
-    install = f'%pip install --quiet "pu-lib[notebook] @ git+{repository}"'
+    # The clone precedes the installed library on the path, because it also has the book's runs.
+    install = "\n".join(
+        [
+            f"!git clone --quiet --depth 1 {repository} /tmp/pu-lib",
+            '%pip install --quiet "/tmp/pu-lib[notebook]"',
+            "import sys; sys.path.insert(0, '/tmp/pu-lib')",
+        ]
+    )
     cell = {"cell_type": "code", "id": "install", "metadata": {}, "source": install}
     cells = [cell for cell in notebook["cells"] if cell.get("id") != "install"]
     notebook["cells"] = [cell | {"execution_count": None, "outputs": []}, *cells]

@@ -10,7 +10,7 @@ ARM.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,11 @@ class Problem(Tables):
     baseline_performance: float
     optimal_performance: float
 
+    def normalised(self, performance: Any) -> Any:
+        """Return performances on the scale on which the baseline has 0 and an optimal policy 1."""
+        low, high = self.baseline_performance, self.optimal_performance
+        return (performance - low) / (high - low)
+
 
 def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") -> Problem:
     """Return the tables of a process and the threshold of a normalised performance.
@@ -74,10 +79,10 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
     if baseline not in get_args(Baseline):
         raise ValueError(f"baseline: expected one of {get_args(Baseline)}, got {baseline!r}.")
-    if mdp.initial[mdp.terminal].any():
+    if starts := np.flatnonzero(mdp.initial * mdp.terminal).tolist():
         raise ValueError(
             "initial: trajectories of the experiments do not begin in terminal states, "
-            f"got positive probability in {np.flatnonzero(mdp.initial * mdp.terminal).tolist()}."
+            f"got positive probability in {', '.join(map(mdp._state, starts))}."
         )
     tables = lay_out(mdp)
     policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)

@@ -9,7 +9,10 @@ processes and updates.
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
@@ -20,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, underflow_to_zero
+from pu_lib.arrays import Floats, as_float, as_int, underflow_to_zero
 from pu_lib.domains import Domain, ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -31,7 +34,14 @@ from pu_lib.experiments.cells import (
     problem_of,
     read_process,
 )
-from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, engine_of, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import (
+    Run,
+    RunBuffers,
+    checkpoints,
+    engine_of,
+    seed_state,
+    simulate,
+)
 from pu_lib.experiments.options import (
     PAPER,
     Options,
@@ -42,9 +52,11 @@ from pu_lib.experiments.options import (
     scheme_of,
 )
 from pu_lib.experiments.panels import STEP_SIZES
+from pu_lib.experiments.problem import exact_performance
 from pu_lib.experiments.results import Results, read_results
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
+from pu_lib.records import made_by
 from pu_lib.settings import as_list
 from pu_lib.updates import UPDATES, Update, name_of
 
@@ -56,6 +68,10 @@ __all__ = [
     "chunks_of",
     "compiled_updates",
     "grid",
+    "merge_parts",
+    "part_of",
+    "performances",
+    "require_repeatable",
     "run_cell",
     "run_chunk",
     "run_chunks",
@@ -70,6 +86,7 @@ CHUNK = 20
 
 _MOST_STEPS = 10**9  # of a run, whose buffer then has up to 4 GB
 _MOST_CHUNKS = 10**6
+_SHORT = 10.0  # seconds; the time of a sweep that takes less is not estimated
 _PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
@@ -90,12 +107,15 @@ def grid(
     seed: int = 0,
     parameters: Mapping[str, Any] | None = None,
     experiment: str | None = None,
+    curves: bool = False,
 ) -> list[Chunk]:
     """Return the runs of a grid of settings on one process, in chunks.
 
     Parameters
     ----------
-    process, step_sizes, schemes, runs, max_steps, target, options, seed, parameters, experiment
+    process, step_sizes, schemes, runs, max_steps, target, options, seed, parameters
+        As for `sweep`.
+    experiment, curves
         As for `sweep`.
     updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`: ``pg-es`` has its
@@ -110,8 +130,9 @@ def grid(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, an update has no kernel, a
-        name is unknown, or an argument is out of range or repeated.
+        If the process cannot be read or its baseline is already optimal, an update has no kernel or
+        keeps state in its attributes, a name is unknown, or an argument is out of range or
+        repeated.
     """
     with naming_the_extra():
         from pu_lib.experiments.database import setting_text, update_words, words_of
@@ -138,6 +159,8 @@ def grid(
         base_cell(each, chosen[0], chosen_schemes[0], options, max_steps, target, seed, title)
         for each in _variants(first, process, dict(parameters or {}))
     ]
+    for update in chosen:
+        require_repeatable(update, cells[0])
     for cell in cells:
         setting_text(words_of(cell))  # raises if a database cannot store the setting
     return chunks_of(
@@ -150,6 +173,7 @@ def grid(
         ],
         runs,
         CHUNK,
+        curves,
     )
 
 
@@ -226,6 +250,11 @@ def base_cell(
     return cell
 
 
+def require_repeatable(update: Update, cell: Cell) -> None:
+    """Raise a `ValueError` if repeated steps of an update differ at a state of the process."""
+    update._require_repeatable(update.initial(1, problem_of(cell, 0).n_actions)[0])
+
+
 def _require_size(cell: Cell) -> None:
     """Raise a `ValueError` if the size of a process differs from the parameters of its domain."""
     problem = problem_of(cell, 0)
@@ -238,7 +267,7 @@ def _require_size(cell: Cell) -> None:
             )
 
 
-def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
+def chunks_of(cells: Iterable[Cell], runs: int, size: int, curves: bool = False) -> list[Chunk]:
     """Return runs 0 to `runs` - 1 of all cells, in chunks of at most `size` runs.
 
     The list begins with the first chunk of every cell, so that an interrupted sweep has some runs
@@ -258,7 +287,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
             "split the sweep."
         )
     return [
-        Chunk(cell, start, min(size, runs - start))
+        Chunk(cell, start, min(size, runs - start), curves)
         for start in range(0, runs, size)
         for cell in cells
     ]
@@ -283,22 +312,46 @@ def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
         )
 
 
+def performances(chunk: Chunk) -> Floats:
+    """Return the normalised performance of the runs of a chunk at the checkpoints of the cap.
+
+    The runs are computed again up to the cap, because a run ends when it passes the threshold. The
+    result has shape (count, checkpoints).
+    """
+    cell, steps = chunk.cell, checkpoints(chunk.cell.max_steps)
+    memory, rows = RunBuffers(record_at=steps), np.empty((chunk.count, len(steps)))
+    for row, run in zip(rows, range(chunk.first, chunk.first + chunk.count), strict=True):
+        run_cell(cell, run, memory)
+        problem = problem_of(cell, run)
+        row[:] = [exact_performance(problem, policy) for policy in memory.recorded]
+        row[:] = problem.normalised(row)
+    return rows
+
+
 @underflow_to_zero
 def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk and return their measured columns.
 
-    The columns are run, steps, episodes, censored and final_performance.
+    The columns are run, steps, episodes, censored and final_performance, performances if the chunk
+    has curves, and seconds, which is not stored.
     """
     memory: RunBuffers = _local.__dict__.setdefault("memory", RunBuffers())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
-    results = [run_cell(chunk.cell, int(run), memory) for run in runs]
-    return {
+    results, times = [], [time.perf_counter()]
+    for run in runs:
+        results.append(run_cell(chunk.cell, int(run), memory))
+        times.append(time.perf_counter())
+    measured: Measured = {
+        "seconds": np.diff(times),
         "run": runs,
         "steps": np.array([result.steps for result in results], np.int64),
         "episodes": np.array([result.episodes for result in results], np.int64),
         "censored": np.array([result.censored for result in results], np.bool_),
         "final_performance": np.array([result.final_performance for result in results]),
     }
+    if chunk.curves:
+        measured["performances"] = performances(chunk)
+    return measured
 
 
 def sweep(
@@ -320,6 +373,8 @@ def sweep(
     progress: bool | None = None,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
+    curves: bool = False,
+    part: str | None = None,
 ) -> Results:
     """Compute the runs of a grid of settings that are missing in a directory.
 
@@ -331,7 +386,8 @@ def sweep(
     directory : path
         Directory of the runs. The sweep adds runs to the database ``runs.sqlite``, which an earlier
         sweep may have created, and then writes all runs to the table ``runs.parquet``, which
-        `pandas.read_parquet` can read.
+        `pandas.read_parquet` can read, and the sources of updates that are not of the library to
+        ``about.json``.
     updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. The default is all
         registered updates with a kernel, with ``pg-es factor=drop``, the update of the paper's
@@ -366,12 +422,20 @@ def sweep(
         paper and for processes that are named after their content.
     adaptive : bool
         Whether to drop settings that are far from the best setting of the same update.
+    curves : bool
+        Whether to keep learning curves: the normalised performance of each run after each of the
+        first 20 steps, and then whenever the number of steps has grown by 10 %, in a column
+        ``performances``. Runs are then computed up to `max_steps`, also after they have reached the
+        target. Other columns do not change.
+    part : str, optional
+        The part of the runs to compute, such as ``2/3``, in a directory of its own in `directory`.
+        Parts can be computed on different machines; `merge_parts` joins them.
 
     Returns
     -------
     Results
-        All runs in the directory, with the number of chunks that this sweep computed. The method
-        `to_frame` returns the statistics of each setting.
+        All runs in the directory, or of the part, with the number of chunks that this sweep
+        computed. The method `to_frame` returns the statistics of each setting.
 
     Raises
     ------
@@ -379,7 +443,7 @@ def sweep(
         If the database is damaged, has runs of another engine or process, or cannot be written.
     ValueError
         If the process cannot be read or its baseline is already optimal, an argument is out of
-        range, or the scheduler cannot be used.
+        range, an update keeps state in its attributes, or the scheduler cannot be used.
     ModuleNotFoundError
         If pandas or pyarrow is not installed.
     """
@@ -395,9 +459,96 @@ def sweep(
         seed,
         parameters,
         experiment,
+        curves,
     )
-    computed = run_missing(chunks, directory, workers, scheduler, progress, known, adaptive)
+    chunks, directory = part_of(chunks, directory, part, adaptive)
+    computed = run_missing(
+        chunks, directory, workers, scheduler, progress, known, adaptive, exclusive=part is not None
+    )
     return read_results(directory, computed)
+
+
+def part_of(
+    chunks: list[Chunk],
+    directory: str | os.PathLike[str],
+    part: str | None,
+    adaptive: bool = False,
+) -> tuple[list[Chunk], Path]:
+    """Return the chunks and the directory of a part, or of the whole sweep if `part` is None.
+
+    Raises a `ValueError` if `part` is malformed, or if the sweep is adaptive.
+    """
+    if part is None:
+        return chunks, Path(directory)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part) if isinstance(part, str) else None
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise ValueError(f"part: expected i/n with 1 <= i <= n, as in '2/3', got {part!r}.")
+    if adaptive:
+        raise ValueError(
+            "part: an adaptive sweep compares all runs while it computes; sweep the parts in full."
+        )
+    # Each round of n chunks begins one part later, so that no part has all chunks of one update.
+    chosen = [chunk for k, chunk in enumerate(chunks) if (k + k // count) % count == number - 1]
+    return chosen, Path(directory) / f"part-{number}-of-{count}"
+
+
+def merge_parts(directory: str | os.PathLike[str]) -> Results:
+    """Write the runs of all parts in a directory to the database and the table of the directory.
+
+    Parameters
+    ----------
+    directory : path
+        The directory that was given to `sweep` with each `part`. Runs that are already in its
+        database are kept.
+
+    Returns
+    -------
+    Results
+        All runs in the directory, in the same order as those of a sweep without parts.
+
+    Raises
+    ------
+    ValueError
+        If there are no parts, or some are missing or not finished; the message names them.
+    DatabaseError
+        If the parts are of different engines or processes, or the database cannot be written.
+    ModuleNotFoundError
+        If pandas or pyarrow is not installed.
+    """
+    with naming_the_extra():
+        from pu_lib.experiments.database import Database, read_about
+
+    folder = Path(directory)
+    names = [re.fullmatch(r"part-\d+-of-(\d{1,6})", path.name) for path in folder.glob("part-*")]
+    counts = sorted({int(name[1]) for name in names if name})
+    if not counts:
+        raise ValueError(f"{folder}: there are no parts in it; compute them with part='1/3' etc.")
+    parts = {
+        f"{number}/{count}": folder / f"part-{number}-of-{count}"
+        for count in counts
+        for number in range(1, count + 1)
+    }
+    lacking = [
+        part
+        for part, path in parts.items()
+        if not (path / "runs.parquet").exists() or (path / "runs.sqlite-wal").exists()
+    ]
+    if lacking:
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        raise ValueError(
+            f"{folder}: parts {', '.join(lacking[:5])}{more} are missing or not finished; sweep "
+            "each with the same settings, which resumes it."
+        )
+    about: dict[str, Any] = {"sources": {}}
+    with Database(folder, exclusive=True) as database:
+        for path in parts.values():
+            with Database(path, read_only=True) as one:
+                database.add(one.read())
+            of_part = read_about(path)
+            about |= {**of_part, "sources": {**about["sources"], **of_part.get("sources", {})}}
+        database.export(about)
+    return read_results(folder)
 
 
 def run_missing(
@@ -408,6 +559,8 @@ def run_missing(
     progress: bool | None = None,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
+    exclusive: bool = False,
+    estimate: bool = False,
 ) -> int:
     """Compute the runs of the chunks that are not in a directory yet.
 
@@ -418,6 +571,11 @@ def run_missing(
     directory, workers, scheduler, progress, known, adaptive
         As for `sweep`. `pu_lib.experiments.adaptive` states the rule of adaptive sweeps and the
         error of this rule.
+    exclusive : bool
+        Whether no other program may use the database meanwhile; it may then be on a network disk.
+    estimate : bool
+        Whether to print, after the first chunk, how long the others take on standard error, if
+        there is no progress bar and threads compute the runs.
 
     Returns
     -------
@@ -436,10 +594,10 @@ def run_missing(
         from pu_lib.experiments.database import Database
 
     threads = _threads(workers)
-    total, computed = sum(chunk.count for chunk in chunks), 0
+    left, computed = sum(chunk.count for chunk in chunks), 0
     with (
-        Database(directory) as database,
-        progress_bar(total, progress) as bar,
+        Database(directory, exclusive=exclusive) as database,
+        progress_bar(left, progress) as bar,
     ):
         if known is not None:
             database.take_over(known, [chunk.cell for chunk in chunks])
@@ -447,14 +605,41 @@ def run_missing(
         for part in [chunks] if stopping is None else rounds(chunks):
             todo = database.missing(part if stopping is None else stopping.needed(part))
             computed += len(todo)
-            bar.n += sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
+            known_runs = sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
+            bar.n += known_runs
+            left -= known_runs
             for chunk, measured in _computing(todo, threads, scheduler):
                 database.write(chunk, measured)
                 if stopping is not None:
                     stopping.note(chunk, measured)
                 bar.update(chunk.count)
-        database.export()
+                left -= chunk.count
+                if estimate and bar.disable and scheduler is None:
+                    _print_estimate(measured["seconds"], left, threads)
+                    estimate = False
+        updates = {id(chunk.cell.update): chunk.cell.update for chunk in chunks}
+        database.export(made_by(list(updates.values())))
     return computed
+
+
+def _print_estimate(seconds: NDArray[np.float64], left: int, threads: int) -> None:
+    """Print how long the other runs take if each takes as long as the median of the given runs.
+
+    The median leaves out the first run, which compiles.
+    """
+    needed = float(np.median(seconds)) * left / threads
+    if needed < _SHORT:
+        return
+    unit, size = next(x for x in _UNITS if needed >= 2 * x[1])
+    print(
+        f"About {needed / size:.0f} {unit} for the other {left} runs, at the pace of the first "
+        f"{len(seconds)}.",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+_UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
 def _computing(
@@ -547,6 +732,8 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
         for future in dask.as_completed(list(futures)):
             try:
                 measured = future.result()
+            except ModuleNotFoundError as error:
+                raise ValueError(_advice_on_module(error)) from None
             except ValueError as error:
                 raise ValueError(
                     f"scheduler: a worker refused runs ({error}). Start the workers with the same "
@@ -555,6 +742,20 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
                 ) from None
             yield futures.pop(future), measured
             future.release()
+
+
+def _advice_on_module(error: ModuleNotFoundError) -> str:
+    """Return a sentence that says where the module is that a worker lacks."""
+    name = str(error.name).partition(".")[0]
+    file = getattr(sys.modules.get(name), "__file__", None)
+    folder = "the folder of the module"
+    if file is not None:
+        path = Path(file).resolve()
+        folder = str(path.parents[1] if path.name == "__init__.py" else path.parent)
+    return (
+        f"scheduler: a worker has no module {name!r}. Start the workers with PYTHONPATH={folder}, "
+        "define its updates and domains in the program that calls sweep, or omit scheduler."
+    )
 
 
 def _content_of(cell: Cell) -> tuple[str, str]:
@@ -568,7 +769,9 @@ def _run_on_worker(pickled: bytes, content: tuple[str, str]) -> Measured:
 
     try:
         chunk: Chunk = cloudpickle.loads(pickled)
-    except (ImportError, AttributeError) as error:  # no such module, or no such name in it
+    except ModuleNotFoundError:
+        raise
+    except (ImportError, AttributeError) as error:  # no such name in a module
         raise ValueError(str(error)) from None
     digest, engine = _content_of(chunk.cell)
     if digest != content[0]:

@@ -27,6 +27,7 @@ from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.networks.quantities import lengths, level, methods
 from pu_lib.chapters.remedies.quantities import SampledRemedy, sampled_median
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
+from pu_lib.experiments.results import committed_file
 from pu_lib.updates import JUDGED, UPDATES
 
 __all__ = [
@@ -118,13 +119,13 @@ def off_policy(statistic: str = "median") -> Numbers:
     """
     import pandas as pd
 
-    with resources.as_file(resources.files("pu_lib.experiments") / "data" / "runs.parquet") as path:
-        wanted = [
-            ("experiment", "in", ["random-mdp", "random-mdp more"]),
-            ("scheme", "==", "HiOffPol"),
-            ("options", "==", "paper"),  # other options are PG-ES with its factor
-        ]
-        table = pd.read_parquet(path, columns=["update", "step_size", "steps"], filters=wanted)
+    path = committed_file("runs.parquet")
+    wanted = [
+        ("experiment", "in", ["random-mdp", "random-mdp more"]),
+        ("scheme", "==", "HiOffPol"),
+        ("options", "==", "paper"),  # other options are PG-ES with its factor
+    ]
+    table = pd.read_parquet(path, columns=["update", "step_size", "steps"], filters=wanted)
     steps = table.groupby(["update", "step_size"], observed=True).steps
     # As in the experiments, a median is one of the recorded numbers of steps.
     middle = steps.mean() if statistic == "mean" else steps.quantile(0.5, interpolation="lower")
@@ -259,13 +260,13 @@ def greedy_control() -> dict[str, tuple[float, float]]:
     """
     import pandas as pd
 
-    with resources.as_file(resources.files("pu_lib.experiments") / "data" / "runs.parquet") as path:
-        wanted = [
-            ("experiment", "==", "greedy-limit"),
-            ("scheme", "==", "HiOffPol"),
-            ("update", "==", "di"),
-        ]
-        runs = pd.read_parquet(path, columns=["step_size", "steps"], filters=wanted)
+    path = committed_file("runs.parquet")
+    wanted = [
+        ("experiment", "==", "greedy-limit"),
+        ("scheme", "==", "HiOffPol"),
+        ("update", "==", "di"),
+    ]
+    runs = pd.read_parquet(path, columns=["step_size", "steps"], filters=wanted)
     steps = runs.steps[runs.step_size == runs.step_size.max()]
     control = level("grid", "greedy", lengths("grid")[-1])
     return {

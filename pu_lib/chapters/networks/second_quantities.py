@@ -19,13 +19,13 @@ from pu_lib.chapters.networks.learner import LARGE_GRID, TASKS
 from pu_lib.chapters.networks.quantities import (
     Growth,
     fit_slope,
-    interquartile_mean,
     interval,
     resamples,
 )
 from pu_lib.chapters.networks.runs import HERE, optimal_values
 from pu_lib.chapters.networks.second_runs import best_setting, new_learner, protocol
 from pu_lib.engine import networks as engine
+from pu_lib.experiments.bootstrap import interquartile_mean
 
 __all__ = [
     "Estimate",
@@ -139,9 +139,7 @@ def _values(task: str, method: str, optimiser: str, length: int, column: str) ->
 
 def _resampled_means(values: Floats, stream: int = 0) -> Floats:
     """Return the interquartile means of resamples."""
-    ordered = np.sort(values[resamples(len(values), stream)], axis=1)
-    cut = len(values) // 4
-    means: Floats = ordered[:, cut : len(values) - cut].mean(axis=1)
+    means: Floats = interquartile_mean(values[resamples(len(values), stream)].T)
     return means
 
 

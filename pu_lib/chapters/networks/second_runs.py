@@ -12,8 +12,9 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import LARGE_GRID, PPO, TASKS, Learner, Task
-from pu_lib.chapters.networks.runs import HERE, finish, optimal_reward, write
+from pu_lib.chapters.networks.runs import HERE, optimal_reward, write
 from pu_lib.engine import networks as engine
+from pu_lib.experiments.jobs import finish
 
 __all__ = ["best_setting", "change", "judge", "new_learner", "protocol", "run_parts", "tune"]
 
