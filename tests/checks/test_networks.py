@@ -533,7 +533,7 @@ def plan(monkeypatch):
     monkeypatch.setattr(runs, "CRITICS", (("chain", "greedy", 0.0, 20, 30),))
 
 
-@pytest.mark.usefixtures("plan")
+@pytest.mark.usefixtures("plan", "second_plan")
 def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     runs.run_all(one, workers=1, shown=False)
@@ -546,6 +546,7 @@ def test_runs_continue_where_they_were_and_do_not_depend_on_workers(tmp_path):
     for name in ("tuning.csv", "runs.csv", "post_hoc.csv", "critics.csv"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
     assert main(["--out", str(one), "--workers", "1"]) == 0
+    assert (one / "runs_2.csv").exists()
     with pytest.raises(SystemExit):
         main(["--out", str(one), "--workers", "0"])
 
