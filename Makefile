@@ -56,7 +56,7 @@ search: $(ENV)/.installed  ## Search random MDPs for cycles of CE: SEARCH="--mdp
 
 NETWORKS ?= _build/networks
 
-networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in NETWORKS=DIR (half an hour on one core)
+networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in NETWORKS=DIR (an hour on one core)
 	$(BIN)/python -m pu_lib.chapters.networks --out $(NETWORKS)
 
 REWARD_HACK ?= _build/reward-hack
