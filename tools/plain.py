@@ -92,7 +92,9 @@ class Book:
                 counts: Counter[str] = Counter()
                 for page in pages:
                     self._read(page, f"{chapter}." if "numbered" in part else "", counts)
-        self._read(_name(contents["root"]), "", Counter())
+        for path in sorted(self.folder.iterdir()):  # the first page, and pages that are not listed
+            if path.suffix in (".ipynb", ".md") and path.stem not in self.titles:
+                self._read(path.stem, "", Counter())
         entries = parse_file(str(self.folder / "references.bib")).entries
         for key, entry in entries.items():
             names = [_last_name(person) for person in entry.persons["author"]]
