@@ -26,7 +26,8 @@ from pu_lib.extras import naming_the_extra
 if TYPE_CHECKING:
     from pu_lib.claims import Finding, confirm, judge, ledger
     from pu_lib.domains import DOMAINS, from_gymnasium
-    from pu_lib.experiments.race import race
+    from pu_lib.experiments.race import Race, race
+    from pu_lib.experiments.results import Results
     from pu_lib.experiments.sweep import sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
@@ -38,6 +39,8 @@ _HOMES = {
     "DOMAINS": "domains",
     "Finding": "claims",
     "FiniteMDP": "mdp",
+    "Race": "experiments.race",
+    "Results": "experiments.results",
     "Trajectory": "trajectories",
     "UPDATES": "updates",
     "Update": "updates",
@@ -59,6 +62,8 @@ __all__ = [
     "UPDATES",
     "Finding",
     "FiniteMDP",
+    "Race",
+    "Results",
     "Trajectory",
     "Update",
     "confirm",

@@ -16,7 +16,7 @@ from typing import Any
 from pu_lib import __version__
 from pu_lib.extras import installation_advice
 
-COMMANDS = ("claims", "collect", "domino", "race", "sweep", "unlearn")
+COMMANDS = ("claims", "collect", "domino", "race", "show", "sweep", "unlearn")
 """The subcommands. Each subcommand is a module of `pu_lib.cli` with a function `add_parser`."""
 
 

@@ -174,6 +174,8 @@ def _token(update: Update, n_actions: int) -> tuple[int, ...]:
             "update: the compiled process needs an update of softmax parameters with a kernel, "
             f"got {update!r}."
         )
+    if update.has_memory:
+        raise ValueError(f"update: the compiled process has no memory, which {update.name} needs.")
     require_kernel(update, n_actions)
     return static_kernel(update.kernel)
 

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from pu_lib.arrays import (
     Floats,
     Seed,
+    as_float_array,
     as_generator,
     as_int,
     first_index,
@@ -54,7 +55,17 @@ class PlotStyle(NamedTuple):
     marker: str
 
 
-_HOOKS = {"to_policy", "to_parameters", "advance"}
+_HOOKS = {"to_policy", "to_parameters", "advance", "initial_memory"}
+
+
+def _wrong_memory(update: Update) -> str:
+    """Return the message of a step with memory for an update without it, or the reverse."""
+    if update.has_memory:
+        return (
+            f"memory: update {update.name} has memory, and this call has none; use run, follow, "
+            "race or sweep, or give step the memory, such as initial_memory(n_states, n_actions)."
+        )
+    return f"memory: update {update.name} has no memory; leave the argument out."
 
 
 class Update(ABC):
@@ -64,9 +75,16 @@ class Update(ABC):
     copies of float arrays that have been checked. Users call `policy`, `parameters` and `step`,
     which check their arguments and call the hooks.
 
-    An update has no memory: the same parameters, values and weight, and the same state of the
-    random generator, give the same result. Compiled loops and the comparison of a kernel with
-    `advance` rely on this.
+    An update keeps nothing between steps: the same parameters, values and weight, and the same
+    state of the random generator, give the same result. `run`, `follow`, `race` and `sweep` raise
+    a `ValueError` if a repeated call of `advance` gives another result, because several states,
+    step sizes and runs would share what an attribute such as ``self.m`` stores.
+
+    An update that needs memory, such as momentum, declares it: `initial_memory` returns one row of
+    numbers for each state, and `advance` takes the current rows as a fifth argument and returns the
+    new parameters and the new rows. Every run starts from `initial_memory`, and every state has a
+    row of its own. The memory of a state changes only in a step of this state. A kernel takes the
+    row of its state as a seventh argument and changes it in place.
 
     Attributes
     ----------
@@ -102,6 +120,27 @@ class Update(ABC):
     ...         return theta * (1.0 + weight * advantages)
     >>> Replicator().step([0.5, 0.5], [1.0, 0.0], 0.4).round(3).tolist()
     [0.6, 0.4]
+
+    The natural policy gradient with momentum, whose memory is the last change of the parameters:
+
+    >>> class Momentum(Update):
+    ...     name = "momentum"
+    ...     to_parameters = staticmethod(np.log)
+    ...
+    ...     def to_policy(self, theta):
+    ...         weights = np.exp(theta - theta.max(axis=-1, keepdims=True))
+    ...         return weights / weights.sum(axis=-1, keepdims=True)
+    ...
+    ...     def initial_memory(self, n_states, n_actions):
+    ...         return np.zeros((n_states, n_actions))
+    ...
+    ...     def advance(self, theta, q, weight, rng, memory):
+    ...         memory = 0.5 * memory + weight * (q - q.max(axis=-1, keepdims=True))
+    ...         return theta + memory, memory
+    >>> theta, memory = Momentum().step([0.0, 0.0], [1.0, 0.0], memory=[0.0, 0.0])
+    >>> theta, memory = Momentum().step(theta, [1.0, 0.0], memory=memory)
+    >>> theta.tolist(), memory.tolist()
+    ([0.0, -2.5], [0.0, -1.5])
     """
 
     name: ClassVar[str]
@@ -122,7 +161,7 @@ class Update(ABC):
     def kernel(self) -> Kernel | None:
         """The step at one state in scalar arithmetic (see `pu_lib.kernels`), or None.
 
-        A subclass that overrides one of the three hooks does not inherit the kernel.
+        A subclass that overrides a hook does not inherit the kernel.
         """
         return None
 
@@ -175,7 +214,36 @@ class Update(ABC):
         -------
         ndarray, shape (..., n_actions)
             The new parameters.
+
+        Notes
+        -----
+        The hook of an update with memory is ``advance(theta, q, weight, rng, memory)``. `memory`
+        has the shape (..., n_numbers): the rows of `initial_memory` with the leading axes of
+        `theta`. The hook returns the new parameters and the new memory, as a tuple.
         """
+
+    def initial_memory(self, n_states: int, n_actions: int) -> Floats | None:
+        """Return the memory before the first step, one row for each state, or None for no memory.
+
+        Parameters
+        ----------
+        n_states : int
+            The number of states.
+        n_actions : int
+            The number of actions.
+
+        Returns
+        -------
+        ndarray, shape (n_states, n_numbers), or None
+            Any number of numbers for each state, such as `n_actions` for momentum. The default is
+            None.
+        """
+        return None
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether the update has memory, which a subclass declares by defining `initial_memory`."""
+        return type(self).initial_memory is not Update.initial_memory
 
     @property
     def options(self) -> dict[str, Any]:
@@ -234,10 +302,38 @@ class Update(ABC):
         require_distributions("pi", pi)
         return self._call_hook(self.to_parameters, pi)
 
+    @overload
+    def step(
+        self,
+        theta: ArrayLike,
+        q: ArrayLike,
+        weight: ArrayLike = 1.0,
+        seed: Seed = None,
+        *,
+        memory: None = None,
+    ) -> Floats: ...
+
+    @overload
+    def step(
+        self,
+        theta: ArrayLike,
+        q: ArrayLike,
+        weight: ArrayLike = 1.0,
+        seed: Seed = None,
+        *,
+        memory: ArrayLike,
+    ) -> tuple[Floats, Floats]: ...
+
     @underflow_to_zero
     def step(
-        self, theta: ArrayLike, q: ArrayLike, weight: ArrayLike = 1.0, seed: Seed = None
-    ) -> Floats:
+        self,
+        theta: ArrayLike,
+        q: ArrayLike,
+        weight: ArrayLike = 1.0,
+        seed: Seed = None,
+        *,
+        memory: ArrayLike | None = None,
+    ) -> Floats | tuple[Floats, Floats]:
         r"""Return the parameters after one step.
 
         Parameters
@@ -250,36 +346,72 @@ class Update(ABC):
             :math:`w = \eta\,d(s) \ge 0`, for each row; broadcasts with the leading axes.
         seed : int or numpy.random.Generator, optional
             Seed of random choices, such as those of `ce` and `mce` with ``ties="random"``.
+        memory : array_like, shape (..., n_numbers), optional
+            The memory of an update with memory, such as a result of `initial_memory`: one row for
+            each state, or one row for all.
 
         Returns
         -------
         ndarray, shape (..., n_actions)
-            The new parameters, with the broadcast leading axes of `theta`, `q` and `weight`.
+            The new parameters, with the broadcast leading axes of `theta`, `q` and `weight`. For an
+            update with memory, a tuple of the new parameters and the new memory.
 
         Raises
         ------
         ValueError
-            If an argument has an invalid shape or is not finite, a weight is negative, or the new
-            parameters exceed the range of floats, 1.8e308.
+            If an argument has an invalid shape or is not finite, a weight is negative, `memory` is
+            missing or the update has none, or the new parameters exceed the range of floats,
+            1.8e308.
         """
         theta = self._checked_theta(theta)
         q = as_rows("q", q)
-        return self._unchecked_step(theta, q, as_weights("weight", weight, theta, q), seed)
+        weight = as_weights("weight", weight, theta, q)
+        if memory is None:
+            return self._unchecked_step(theta, q, weight, seed)
+        rows = as_rows("memory", memory)
+        leading = np.broadcast_shapes(theta.shape[:-1], q.shape[:-1], weight.shape)
+        if rows.shape[:-1] not in ((), leading):
+            raise ValueError(
+                f"memory: expected shape ({', '.join(map(str, (*leading, 'n_numbers')))}), got "
+                f"{rows.shape}."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            return cast(
+                "tuple[Floats, Floats]", self._move(theta, q, weight, as_generator(seed), rows)
+            )
 
     def _unchecked_step(self, theta: Floats, q: Floats, weight: Floats, seed: Seed) -> Floats:
-        """Return the parameters after one step, without checking the arrays."""
+        """Return the parameters after one step without memory; the arrays are not checked."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._unchecked_step_silenced(theta, q, weight, seed)
+            return self._move(theta, q, weight, as_generator(seed), None)[0]
 
-    def _unchecked_step_silenced(
-        self, theta: Floats, q: Floats, weight: Floats, seed: Seed
-    ) -> Floats:
-        """Return the result of `_unchecked_step`; the caller must silence overflow warnings."""
+    def _move(
+        self,
+        theta: Floats,
+        q: Floats,
+        weight: Floats,
+        rng: np.random.Generator,
+        memory: Floats | None,
+    ) -> tuple[Floats, Floats | None]:
+        """Return the parameters and the memory after one step, without checking the arrays.
+
+        The caller must silence overflow warnings.
+        """
+        if (memory is None) == self.has_memory:
+            raise ValueError(_wrong_memory(self))
         if not (theta.shape == q.shape and weight.shape in ((), theta.shape[:-1])):
             theta, q, _ = np.broadcast_arrays(theta, q, weight[..., np.newaxis])
-        new = self._call_hook(self.advance, theta, q, weight[..., np.newaxis], as_generator(seed))
-        if math.isfinite(np.add.reduce(new, axis=None)):  # a finite sum has finite terms: cheap
-            return new
+        new, memory = self._call_advance(theta, q, weight[..., np.newaxis], rng, memory)
+        # A finite sum has finite terms: cheap.
+        if memory is not None and not math.isfinite(np.add.reduce(memory, axis=None)):
+            finite = np.isfinite(memory)
+            if not finite.all():
+                raise ValueError(
+                    f"weight: the memory of {self.name} leaves the range of floats (1.8e308) at "
+                    f"index {first_index(~finite)}; use a smaller weight."
+                )
+        if math.isfinite(np.add.reduce(new, axis=None)):
+            return new, memory
         finite = np.isfinite(new)
         if not finite.all():
             raise ValueError(
@@ -287,7 +419,73 @@ class Update(ABC):
                 f"{first_index(~finite)}; the parameters, or weight times the differences of q, "
                 "are too large for it."
             )
-        return new
+        return new, memory
+
+    def _call_advance(
+        self,
+        theta: Floats,
+        q: Floats,
+        weight: Floats,
+        rng: np.random.Generator,
+        memory: Floats | None,
+    ) -> tuple[Floats, Floats | None]:
+        """Return the results of `advance` as new float arrays; raise if their shapes are wrong."""
+        if memory is None:
+            return self._call_hook(self.advance, theta, q, weight, rng), None
+        memory = np.broadcast_to(memory, (*theta.shape[:-1], memory.shape[-1]))
+        advance: Callable[..., Any] = self.advance
+        made = advance(*map(_copy_array, (theta, q, weight, rng, memory)))
+        if not (isinstance(made, tuple) and len(made) == 2):
+            raise ValueError(
+                f"update {self.name}: advance must return the new parameters and the new memory, "
+                f"got {type(made).__name__}."
+            )
+        new = self._checked_result("advance", made[0], theta.shape)
+        return new, self._checked_result("advance", made[1], memory.shape, "a memory")
+
+    def _memory(self, *leading: int, n_actions: int) -> Floats | None:
+        """Return `initial_memory` as finite floats with the given leading axes, or None."""
+        if not self.has_memory:
+            return None
+        n_states = math.prod(leading)
+        made: Any = self.initial_memory(n_states, n_actions)
+        memory = as_float_array("initial_memory", made)
+        if memory.ndim != 2 or len(memory) != n_states:
+            raise ValueError(
+                f"update {self.name}: initial_memory must return an array of shape ({n_states}, "
+                f"n_numbers), one row for each state, got shape {memory.shape}."
+            )
+        return np.array(memory).reshape(*leading, memory.shape[-1])
+
+    def _require_repeatable(self, theta: Floats) -> None:
+        """Raise a `ValueError` if a repeated call of `advance` gives another result.
+
+        The two equal calls have another call between them. Without it, an update such as Adam,
+        which divides an average by an average, would give the same result twice. The updates of the
+        library are not called.
+        """
+        if type(self).__module__.startswith("pu_lib."):
+            return
+        q = np.random.default_rng(0).random(theta.shape)
+        weight = np.ones((*theta.shape[:-1], 1))
+        memory = self._memory(*theta.shape[:-1], n_actions=theta.shape[-1])
+
+        def call(theta: Floats, q: Floats) -> tuple[Floats, Floats | None]:
+            return self._call_advance(theta, q, weight, np.random.default_rng(0), memory)
+
+        with np.errstate(all="ignore"):
+            first = call(theta, q)
+            call(first[0], -q)
+            again = call(theta, q)
+        for one, other in zip(first, again, strict=True):
+            if one is not None and not np.array_equal(one, other, equal_nan=True):  # type: ignore[arg-type]
+                raise ValueError(
+                    f"update {self.name}: two calls of advance with the same parameters, values, "
+                    "weight and generator gave different results. An attribute that advance "
+                    "changes is shared by all states, step sizes and runs: define "
+                    "initial_memory(n_states, n_actions) and advance(theta, q, weight, rng, "
+                    "memory) instead, and draw random numbers from rng."
+                )
 
     def _unchecked_policy(self, theta: Floats) -> Floats:
         """Return the policy of `theta` without checking the argument."""
@@ -299,16 +497,20 @@ class Update(ABC):
         The hook receives copies of the arrays, so that writing to them has no effect elsewhere.
         """
         made = hook(*map(_copy_array, arguments))
+        return self._checked_result(hook.__name__, made, arguments[0].shape)
+
+    def _checked_result(
+        self, hook: str, made: Any, shape: tuple[int, ...], what: str = "an array"
+    ) -> Floats:
+        """Return the result of a hook as a new float array; raise if its shape or type is wrong."""
         got = made.shape if type(made) is np.ndarray else type(made).__name__
-        if got != arguments[0].shape:
+        if got != shape:
             raise ValueError(
-                f"update {self.name}: {hook.__name__} must return an array of shape "
-                f"{arguments[0].shape}, got {got}."
+                f"update {self.name}: {hook} must return {what} of shape {shape}, got {got}."
             )
         if made.dtype.kind not in "fiu":
             raise ValueError(
-                f"update {self.name}: {hook.__name__} must return an array of floats, got "
-                f"{made.dtype}."
+                f"update {self.name}: {hook} must return {what} of floats, got {made.dtype}."
             )
         return np.array(made, np.float64)
 

@@ -5,10 +5,12 @@ A kernel changes the parameters of one state in place:
     kernel(theta, pi, q, best, weight, n_actions)
 
 `theta`, `pi` and `q` are indexed by action, `best` is the greedy action and `weight` is
-:math:`w = \eta\,d(s)`. Kernels use only ``+ - * /``, `max` and comparisons, so that the same
-function runs on floats, on rationals and on balls (`pu_lib.exact`), and can be compiled
-(`pu_lib.engine`) for the experiments and the search for cycles. The caller recomputes `pi` from
-the new parameters, since softmax needs an exponential.
+:math:`w = \eta\,d(s)`. The kernel of an update with memory takes a seventh argument, `memory`, the
+row of its state in the memory (`Update.initial_memory`), and changes this row in place, too.
+Kernels use only ``+ - * /``, `max` and comparisons, so that the same function runs on floats, on
+rationals and on balls (`pu_lib.exact`), and can be compiled (`pu_lib.engine`) for the experiments
+and the search for cycles. The caller recomputes `pi` from the new parameters, since softmax needs
+an exponential.
 
 Sums start from the integer 0, which does not change a number of any type, and run from left to
 right, so that compiled loops give the same bits on x86-64 and 64-bit ARM. An undecided comparison
@@ -43,7 +45,7 @@ __all__ = [
     "sce",
 ]
 
-Kernel = Callable[[Any, Any, Any, int, Any, int], None]
+Kernel = Callable[..., None]
 
 
 def choose(condition: Any, one: Any, other: Any) -> Any:

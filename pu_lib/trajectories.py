@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,12 +33,15 @@ from pu_lib.arrays import (
 from pu_lib.domains import ProcessLike, as_process
 from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import Evaluation, FiniteMDP
+from pu_lib.parametrizations import as_rows, as_weights
 from pu_lib.progress import steps
+from pu_lib.records import Record, axes_of, described, line_of
 from pu_lib.settings import find_name
 from pu_lib.updates import Update, as_update, label_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Trajectory", "follow", "mixture", "run"]
 
@@ -50,7 +53,7 @@ _WEIGHTINGS = ("occupancy", "uniform")
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Record):
     r"""The record of a run of T steps.
 
     Attributes
@@ -65,6 +68,9 @@ class Trajectory:
         The weight :math:`\eta_t\,d_t(s)` of each step, which is 0 at terminal states.
     label : str
         The short name of the update.
+    about : mapping
+        What made the run: the update, its source if it is not of the library, step sizes,
+        weighting and seed, the digest of the process, and versions.
 
     Examples
     --------
@@ -82,6 +88,7 @@ class Trajectory:
     performance: Floats
     weights: Floats
     label: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         steps, n_states, n_actions = len(self.weights), *self.policies.shape[1:]
@@ -123,8 +130,46 @@ class Trajectory:
             }
         )
 
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the performance against the number of steps and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes. The default is axes in a new figure.
+        **style
+            Further arguments of `matplotlib.axes.Axes.plot`, such as ``color`` or ``label``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the curve.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        updates = self.about.get("updates", ())
+        style = {"label": self.label, **(line_of(updates[0]) if updates else {}), **style}
+        ax.plot(np.arange(len(self.performance)), self.performance, **style)
+        ax.set(xlabel="updates", ylabel="performance")
+        ax.legend()
+        return ax
+
+    def _arrays(self) -> dict[str, Any]:
+        return {"label": self.label} | {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Trajectory:
+        return cls(
+            **{name: arrays[name] for name in _ARRAYS}, label=str(arrays["label"]), about=about
+        )
+
 
 _AXES = ("t", "state", "action")
+_ARRAYS = ("theta", "policies", "q", "v", "performance", "weights")
 
 
 def mixture(share: float) -> Weighting:
@@ -182,7 +227,8 @@ def run(
     ------
     ValueError
         If an argument has an invalid shape or a value out of range, both `theta0` and `policy0` are
-        given, or the arrays of the trajectory would need more than 4.8 GB.
+        given, the update keeps state in its attributes (see `Update`), or the arrays of
+        the trajectory would need more than 4.8 GB.
 
     Warns
     -----
@@ -207,6 +253,8 @@ def run(
     theta = _initial_theta(update, theta0, policy0, shape[1:])
     if theta is None:
         theta = update.initial(*shape[1:])
+    update._require_repeatable(theta)
+    memory = update._memory(mdp.n_states, n_actions=mdp.n_actions)
     thetas, policies, qs = np.empty(shape), np.empty(shape), np.empty(shape)
     vs, performances, weights = np.empty(shape[:2]), np.empty(n_steps + 1), np.zeros(shape[:2])
     with np.errstate(over="ignore"):  # infinite weights, policies and parameters raise below
@@ -216,7 +264,8 @@ def run(
             thetas[t], policies[t], qs[t], vs[t], performances[t] = theta, policy, q, v, performance
             if t < n_steps:
                 weights[t] = step_sizes[t] * np.where(mdp.terminal, 0.0, weight)
-                theta = _step(update, theta, q, weights[t], rng)
+                theta, memory = _step(update, theta, q, weights[t], rng, memory)
+    varying = callable(step_size) or np.ndim(step_size) > 0
     return Trajectory(
         theta=thetas,
         policies=policies,
@@ -225,6 +274,13 @@ def run(
         performance=performances,
         weights=weights[:-1],
         label=label_of(update),
+        about=described(
+            [update],
+            mdp.digest,
+            step_size=step_sizes.tolist() if varying else float(step_size),  # type: ignore[arg-type]
+            weighting=weighting if isinstance(weighting, str) else type(weighting).__name__,
+            seed=int(seed) if isinstance(seed, (int, np.integer)) else seed and "a generator",
+        ),
     )
 
 
@@ -248,11 +304,18 @@ def _policy(update: Update, mdp: FiniteMDP, theta: Floats) -> Floats:
 
 
 def _step(
-    update: Update, theta: Floats, q: Floats, weights: Floats, rng: np.random.Generator
-) -> Floats:
-    """Return the parameters after one step; raise a `ValueError` if a weight is not valid."""
-    valid = np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf
-    return (update._unchecked_step if valid else update.step)(theta, q, weights, rng)
+    update: Update,
+    theta: Floats,
+    q: Floats,
+    weights: Floats,
+    rng: np.random.Generator,
+    memory: Floats | None,
+) -> tuple[Floats, Floats | None]:
+    """Return parameters and memory after one step; raise a `ValueError` if a weight is invalid."""
+    if not (np.minimum.reduce(weights) >= 0.0 and weights.dot(weights) < np.inf):
+        as_weights("weight", weights, theta, q)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return update._move(theta, q, weights, rng, memory)
 
 
 def _step_sizes(
@@ -369,7 +432,8 @@ def follow(
     ------
     ValueError
         If an argument has an invalid shape or a value out of range, both `theta0` and `policy0` are
-        given, or the result would need more than 4.8 GB.
+        given, the update keeps state in its attributes (see `Update`), or the result
+        would need more than 4.8 GB.
 
     Warns
     -----
@@ -396,6 +460,8 @@ def follow(
     shape = _step_shape(theta, values[0] if varying else values) if n else theta.shape
     _require_memory("n_steps", n, math.prod(shape), math.prod(shape))
     weights = _step_sizes("weight", weight, n)
+    chosen._require_repeatable(np.broadcast_to(theta, shape))
+    memory = chosen._memory(*shape[:-1], n_actions=shape[-1])
     path = np.empty((n + 1, *shape))
     path[0] = theta
     with np.errstate(over="ignore", invalid="ignore"):  # a step raises if it is not finite
@@ -404,8 +470,12 @@ def follow(
             # that have been checked, so that they need no checks of their own.
             if t == 1 and not varying:
                 values = np.broadcast_to(values, shape)  # once rather than at every step
-            move = chosen._unchecked_step_silenced if t else chosen.step
-            theta = path[t + 1] = move(theta, values[t] if varying else values, w, rng)
+            now = values[t] if varying else values
+            if not t:
+                theta, now = chosen._checked_theta(theta), as_rows("q", now)
+                w = as_weights("weight", w, theta, now)
+            theta, memory = chosen._move(theta, now, w, rng, memory)
+            path[t + 1] = theta
     return chosen._checked_theta(path)
 
 

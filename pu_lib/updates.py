@@ -35,7 +35,7 @@ Custom updates
 Derive a class from `Update`, set its attributes (name, label, style), define the three hooks
 `to_policy`, `to_parameters` and `advance`, and `register` an instance. Runs, races, figures, tables
 and the command line then include it. An update with a scalar `kernel` also runs in compiled
-experiments.
+experiments. An update that needs earlier steps, such as momentum, defines `initial_memory`, too.
 """
 
 from __future__ import annotations

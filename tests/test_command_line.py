@@ -144,7 +144,7 @@ def test_module_exits_with_the_code_of_the_command(
 DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(race).parameters.items()
-    if name not in ("process", "progress")
+    if name not in ("process", "progress", "curves")
 }
 CHOSEN = {
     "scheme": "NoExplo",
@@ -189,7 +189,7 @@ SWEEP = {
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
-    "options": PAPER, "seed": 0, "parameters": {},
+    "options": PAPER, "seed": 0, "parameters": {}, "curves": False,
 }  # fmt: skip
 LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
 
@@ -200,6 +200,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
         (["--target=0.5", "--options=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
+        (["--curves"], {}, {"curves": True}),
     ],
 )
 def test_sweep_passes_defaults_and_options(

@@ -147,7 +147,8 @@ def test_policy_after_a_step_uses_the_rescaled_parameters():
     escort, scaled = rows.static_policy("escort"), rows.static_flag(True)
     first, paper = rows.static_ties("first"), rows.static_flag(False)
     static = loop.StaticArgs((0, 0), (0,), rows.static_kernel(pg_es), escort, first, scaled, paper)
-    loop._improve(0, 0.0, theta, exponent, pi, q, static, None)
+    memory = np.empty((1, 0))
+    loop._improve(0, 0.0, theta, exponent, memory, pi, q, static, None)
     assert theta.tolist() == [[1.0, 2.0**-225]]
     assert pi.tolist() == [[1.0, 2.0**-450]]
 

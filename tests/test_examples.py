@@ -15,10 +15,11 @@ import pu_lib
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "own update to saved curves"]
 MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=["own process", "Gymnasium", "own update"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=PROGRAM_NAMES)
 def test_readme_programs_run(program: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

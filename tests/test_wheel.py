@@ -24,6 +24,7 @@ SMALL = {
     "race": ["chain", "--runs", "2"],
     "sweep": ["chain", "--out", "runs", "--runs", "2"],
     "collect": ["runs", "--out", "runs.parquet"],
+    "show": ["runs"],
 }
 """Arguments for a short run of each command; a new command needs an entry."""
 

@@ -47,14 +47,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=_run)
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    figure = Path(arguments.figure)
+def figure_path(text: str) -> Path:
+    """Return the path of ``--figure``; raise a `ValueError` if no figure can be written to it."""
+    figure = Path(text)
     if not figure.parent.is_dir():
         raise ValueError(f"--figure: there is no directory {figure.parent}.")
     if figure.is_dir():
         raise ValueError(f"--figure: {figure} is a directory.")
     if figure.suffix not in (".png", ".pdf", ".svg"):
         raise ValueError(f"--figure: expected a file named .png, .pdf or .svg, got {figure.name}.")
+    return figure
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    figure = figure_path(arguments.figure)
     from pu_lib.drawing.race import draw_race
     from pu_lib.drawing.style import DPI
     from pu_lib.experiments.options import parse

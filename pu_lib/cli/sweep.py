@@ -18,7 +18,7 @@ _BEYOND = 40  # runs per setting beyond the paper in an adaptive sweep of `paper
 _PARAMETERS = {"states": "n_states", "actions": "n_actions", "beta": "beta"}
 _DEFAULTS = {"scheme": ["HiOffPol"], "max_steps": 1_000_000, "options": "paper"}
 # Options that section 4 fixes and that cannot be given with `paper`.
-_FIXED = ("scheme", "step_size", "max_steps", "target", "options", *_PARAMETERS)
+_FIXED = ("scheme", "step_size", "max_steps", "target", "options", "curves", *_PARAMETERS)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -71,6 +71,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         const="",
         metavar="FILE",
         help="take over the runs of a table that need no computing again (default: the book's)",
+    )
+    parser.add_argument(
+        "--curves",
+        action="store_true",
+        default=None,
+        help="keep the performance at checkpoints, for learning curves; every run then goes on up "
+        "to its cap",
     )
     work = parser.add_mutually_exclusive_group()
     work.add_argument(
@@ -156,6 +163,7 @@ def _chunks(arguments: argparse.Namespace) -> list[Chunk]:
             for option, parameter in _PARAMETERS.items()
             if getattr(arguments, option) is not None
         },
+        curves=bool(arguments.curves),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pu_lib.arrays import Floats
 from pu_lib.compiling import code_digest
+from pu_lib.engine.rows import takes_memory
 from pu_lib.parametrizations import scaled_escort, unchecked_softmax
 from pu_lib.updates import Update
 
@@ -41,25 +42,44 @@ def _compare(update: Update, n_actions: int) -> None:
 
     All weights are combined with values for which each action is the best once, and with ties.
     """
+    kernel: Any = update.kernel
+    if update.has_memory and not takes_memory(kernel):
+        raise ValueError(
+            f"update: the kernel of {update.name} must take the memory as its seventh argument, "
+            "kernel(theta, pi, q, best, weight, n_actions, memory)."
+        )
+    if takes_memory(kernel) and not update.has_memory:
+        raise ValueError(
+            f"update: the kernel of {update.name} must take six arguments, because the update "
+            "defines no initial_memory."
+        )
     q = _values(n_actions)
     shares = np.random.default_rng(0).dirichlet(np.ones(n_actions), size=len(q))
     theta = update.parameters(0.9 * shares + 0.1 / n_actions)
-    pi = update.policy(theta)
-    update.step(theta, q, 1.0, seed=0)  # raises unless `advance` returns finite parameters
+    pi, memory = update.policy(theta), update._memory(len(q), n_actions=n_actions)
+    with np.errstate(all="ignore"):  # raises unless `advance` returns finite parameters
+        update._move(theta, q, np.asarray(1.0), np.random.default_rng(0), memory)
+    if memory is None:
+        memory = np.empty((len(q), 0))
     _require_close(update, "to_policy", _loop_policy(update, theta), pi, theta, q)
-    for weight in _WEIGHTS:
-        _compare_steps(update, theta, pi, q, weight)
+    with np.errstate(all="ignore"):
+        later = _advanced(update, theta, q, memory, 1.0)[1]
+    for kept in (memory, later)[: 1 + update.has_memory]:
+        for weight in _WEIGHTS:
+            _compare_steps(update, theta, pi, q, kept, weight)
     # Large parameters, corners of the simplex and parameters of either sign: the policy is nearly
     # deterministic, and most often its action is not the best one.
     with np.errstate(all="ignore"):
-        theta = _advanced(update, theta, q, _WEIGHTS[-1])
+        theta, memory = _advanced(update, theta, q, memory, _WEIGHTS[-1])
         if update.parametrization == "softmax":
             # If all probabilities but one underflow, kernels cannot compute their ratios.
             theta *= np.minimum(1.0, _RANGE / np.ptp(theta, axis=-1, keepdims=True))
-    theta = theta[[_has_policy(update, row) for row in theta]]
+    usable = np.array([_has_policy(update, row) for row in theta], dtype=bool)
+    usable &= np.isfinite(memory).all(axis=-1)
+    theta, memory = theta[usable], memory[usable]
     pi, q = _loop_policy(update, theta), np.roll(q, 1, axis=0)[: len(theta)]
     for weight in _WEIGHTS:
-        _compare_steps(update, theta, pi, q, weight)
+        _compare_steps(update, theta, pi, q, memory, weight)
 
 
 def _values(n_actions: int) -> Floats:
@@ -75,10 +95,14 @@ def _values(n_actions: int) -> Floats:
     return rows
 
 
-def _advanced(update: Update, theta: Floats, q: Floats, weight: float) -> Floats:
-    """Return the parameters after `advance`, which may be infinite or NaN."""
+def _advanced(
+    update: Update, theta: Floats, q: Floats, memory: Floats, weight: float
+) -> tuple[Floats, Floats]:
+    """Return the parameters and memory after `advance`, which may be infinite or NaN."""
     weights = np.full((len(theta), 1), weight)
-    return update._call_hook(update.advance, theta, q, weights, np.random.default_rng(0))
+    given = memory if update.has_memory else None
+    new, kept = update._call_advance(theta, q, weights, np.random.default_rng(0), given)
+    return new, memory if kept is None else kept
 
 
 def _has_policy(update: Update, theta: Floats) -> bool:
@@ -90,36 +114,49 @@ def _has_policy(update: Update, theta: Floats) -> bool:
     return True
 
 
-def _compare_steps(update: Update, theta: Floats, pi: Floats, q: Floats, weight: float) -> None:
+def _compare_steps(
+    update: Update, theta: Floats, pi: Floats, q: Floats, memory: Floats, weight: float
+) -> None:
     """Compare steps of one weight, except where `advance` leaves the range of floats."""
     with np.errstate(all="ignore"):
-        expected = _advanced(update, theta, q, weight)
-        finite = np.isfinite(expected).all(axis=-1)
-        theta, pi, q, expected = theta[finite], pi[finite], q[finite], expected[finite]
-        taken = np.empty_like(expected)
-        for row, each in enumerate(zip(theta, pi, q, expected, strict=True)):
-            taken[row] = _step(update, *each, weight)
+        expected, kept = _advanced(update, theta, q, memory, weight)
+        finite = np.isfinite(expected).all(axis=-1) & np.isfinite(kept).all(axis=-1)
+        theta, pi, q, memory = theta[finite], pi[finite], q[finite], memory[finite]
+        expected, kept = expected[finite], kept[finite]
+        taken, taken_memory = np.empty_like(expected), np.empty_like(kept)
+        for row, each in enumerate(zip(theta, pi, q, memory, expected, kept, strict=True)):
+            taken[row], taken_memory[row] = _step(update, weight, *each)
         difference = taken - expected
         if update.parametrization == "softmax":  # a common shift does not change the policy
             difference -= difference.mean(axis=-1, keepdims=True)
     _require_close(update, "advance", expected + difference, expected, theta, q, weight)
+    _require_close(update, "advance", taken_memory, kept, theta, q, weight, memory)
 
 
 def _step(
-    update: Update, theta: Floats, pi: Floats, q: Floats, expected: Floats, weight: float
-) -> Floats:
-    """Return the parameters after a step of the loop; random ties choose the nearest to expected.
+    update: Update,
+    weight: float,
+    theta: Floats,
+    pi: Floats,
+    q: Floats,
+    memory: Floats,
+    expected: Floats,
+    expected_memory: Floats,
+) -> tuple[Floats, Floats]:
+    """Return parameters and memory after a step of the loop.
 
-    The loop has the same rule for ties (`pu_lib.engine.loop`).
+    If ties are random, the step nearest to the expected one is returned. The loop has the same rule
+    for ties (`pu_lib.engine.loop`).
     """
     ties, best = update.options.get("ties", "first"), np.flatnonzero(q == q.max())
     if ties == "leave" and len(best) > 1:
-        return theta
+        return theta, memory
     steps = [
-        _kernel_step(update, theta, pi, q, int(a), weight, expected)
+        _kernel_step(update, theta, pi, q, memory, int(a), weight)
+        or (expected, expected_memory)  # if the kernel overflows
         for a in (best if ties == "random" else best[:1])
     ]
-    return min(steps, key=lambda new: float(np.ptp(new - expected)))
+    return min(steps, key=lambda new: float(np.ptp(new[0] - expected)))
 
 
 def _kernel_step(
@@ -127,40 +164,51 @@ def _kernel_step(
     theta: Floats,
     pi: Floats,
     q: Floats,
+    memory: Floats,
     best: int,
     weight: float,
-    expected: Floats,
-) -> Floats:
-    """Return the parameters after one step of the kernel in plain Python.
+) -> tuple[Floats, Floats] | None:
+    """Return the parameters and memory after one step of the kernel in plain Python.
 
-    If the kernel overflows in plain Python, which raises where compiled code computes infinity,
-    the expected parameters are returned.
+    The result is None if the kernel overflows in plain Python, which raises where compiled code
+    computes infinity.
     """
     n = len(theta)
     # The rows have margins of other numbers, because a compiled function that the kernel calls
     # would not raise an IndexError.
-    margin = max(n, _MARGIN)
-    rows = np.random.default_rng(2).normal(size=(3, n + 2 * margin))
-    before, inside, after = np.split(rows, (margin, margin + n), axis=1)
-    margins = before.copy(), after.copy()
-    inside[:] = theta, pi, q
+    inside, margins = _with_margins(np.array([theta, pi, q]))
+    rows, margins_of_memory = _with_margins(memory[np.newaxis])
     kernel: Any = getattr(update.kernel, "py_func", update.kernel)
     try:
-        kernel(*inside, best, weight, n)
+        kernel(*inside, best, weight, n, *(rows if update.has_memory else ()))
     except OverflowError:
-        return expected
+        return None
     except Exception as error:
         fault = "uses an index outside its row" if isinstance(error, IndexError) else "fails"
         raise ValueError(
             f"update: the kernel of {update.name} {fault} with {n} actions: {error!r}"
         ) from None
-    if not (np.array_equal(before, margins[0]) and np.array_equal(after, margins[1])):
-        raise ValueError(
-            f"update: the kernel of {update.name} writes outside its row with {n} actions."
-        )
+    for now, before in (*margins, *margins_of_memory):
+        if not np.array_equal(now, before):
+            raise ValueError(
+                f"update: the kernel of {update.name} writes outside its row with {n} actions."
+            )
     if not np.array_equal(inside[2], q):
-        raise ValueError(f"update: the kernel of {update.name} changes q; it may change theta.")
-    return np.asarray(inside[0])
+        raise ValueError(
+            f"update: the kernel of {update.name} changes q; it may change theta"
+            f"{' and memory' * update.has_memory}."
+        )
+    return np.asarray(inside[0]), np.asarray(rows[0])
+
+
+def _with_margins(rows: Floats) -> tuple[Floats, list[tuple[Floats, Floats]]]:
+    """Return rows in an array with margins of random numbers, and the margins with their copies."""
+    n = rows.shape[1]
+    margin = max(n, _MARGIN)
+    padded = np.random.default_rng(2).normal(size=(len(rows), n + 2 * margin))
+    before, inside, after = np.split(padded, (margin, margin + n), axis=1)
+    inside[:] = rows
+    return inside, [(before, before.copy()), (after, after.copy())]
 
 
 def _loop_policy(update: Update, theta: Floats) -> Floats:
@@ -178,16 +226,22 @@ def _require_close(
     theta: Floats,
     q: Floats,
     weight: float | None = None,
+    memory: Floats | None = None,
 ) -> None:
     """Raise a `ValueError` that shows the first row in which a hook and the loop differ."""
-    scale = 1.0 + np.maximum(np.abs(theta), np.abs(expected)).max(axis=-1, initial=0.0)
+    before = theta if memory is None else memory
+    scale = 1.0 + np.maximum(np.abs(before), np.abs(expected)).max(axis=-1, initial=0.0)
     close = np.abs(got - expected).max(axis=-1, initial=0.0) <= _TOLERANCE * scale
     if close.all():
         return
     row = int(np.argmin(close))
-    source, case = f"parametrization {update.parametrization}", f"theta {theta[row]}"
-    if hook == "advance":
-        source, case = "the kernel", f"{case}, q {q[row]} and weight {weight:g}"
+    if hook == "to_policy":
+        source, case = f"parametrization {update.parametrization}", f"theta {theta[row]}"
+    else:
+        source = "the kernel"
+        case = f"theta {theta[row]}, q {q[row]} and weight {weight:g}"
+    if memory is not None:
+        case += f" and memory {memory[row]}"
     raise ValueError(
         f"update: {source} of {update.name} differs from its {hook}: for {case} they give "
         f"{got[row]} and {expected[row]}."

@@ -185,6 +185,8 @@ class Arrays(NamedTuple):
         The parameters, or their mantissas if `scaled` is set.
     exponent : ndarray of int64, shape (S, A)
         The exponents of the parameters, see `pu_lib.engine.rows.rescale`.
+    update_memory : ndarray, shape (S, M)
+        The memory of the update; M is 0 for an update without memory.
     pi, running : ndarray, shape (S, A)
         The policy, and its cumulative sums, with which actions are drawn.
     q, hyde : ndarray, shape (S, A)
@@ -199,10 +201,10 @@ class Arrays(NamedTuple):
         Workspace: the values of the policy and of Hyde's greedy policy.
     greedy : ndarray, shape (S, A)
         Workspace: Hyde's greedy policy.
-    record_at : ndarray of int64, shape (M,)
+    record_at : ndarray of int64, shape (R,)
         Increasing numbers of steps after which the policy is recorded and evaluated; if empty,
         as is usual, evaluations follow `Limits`.
-    recorded : ndarray, shape (M, S, A)
+    recorded : ndarray, shape (R, S, A)
         The recorded policies.
     buffer : ndarray of uint16 or uint32, shape (max_steps,)
         The replay buffer, with Jekyll's transitions stored from the left and Hyde's from the right.
@@ -210,6 +212,7 @@ class Arrays(NamedTuple):
 
     theta: Floats
     exponent: NDArray[np.int64]
+    update_memory: Floats
     pi: Floats
     running: Floats
     q: Floats
@@ -264,8 +267,8 @@ def run(
     actions, successors = static.actions, static.successors
     _, cumulative, successor, reward, _, gamma, terminal, _, _, starts, start_shares = process
     (
-        theta, exponent, pi, running, q, hyde, visits, bonus, seen, v, v_hyde, best_policy,
-        record_at, recorded, buffer,
+        theta, exponent, update_memory, pi, running, q, hyde, visits, bonus, seen, v, v_hyde,
+        best_policy, record_at, recorded, buffer,
     ) = memory  # fmt: skip
     A, K = len(actions), len(successors) if len(successors) > 0 else cumulative.shape[1]
     # After these tests the length of rows is a constant for the compiler, which makes their
@@ -319,7 +322,7 @@ def run(
             discounted_sum += discounting
             weight = rules.eta * (discounting * (episodes / discounted_sum))
             discounting *= gamma
-        stream = _improve(x, weight, theta, exponent, pi, q, static, stream)
+        stream = _improve(x, weight, theta, exponent, update_memory, pi, q, static, stream)
         _cumulate(pi, running, x, actions)
 
         # End of the trajectory
@@ -534,6 +537,7 @@ def _improve(
     weight: Any,
     theta: Any,
     exponent: Any,
+    update_memory: Any,
     pi: Any,
     q: Any,
     static: Any,
@@ -546,7 +550,8 @@ def _improve(
         u, stream = uniform(stream)
         best = nth_best(q, x, best, np.int64(u * n_best), actions)
     if n_best == 1 or ties != 2:
-        advance(static.update, theta[x], pi[x], q[x], best, weight, actions)
+        row = update_memory[x]
+        advance(static.update, theta[x], pi[x], q[x], best, weight, actions, row)
         set_policy(theta, pi, x, static.policy, actions)
         # Rescaling is rarely due. If its test comes last and the policy is set again when it was
         # due, the test is not on the critical path.

@@ -15,6 +15,7 @@ each combination, with small loops unrolled and unused branches removed. The sta
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -56,6 +57,11 @@ def static_kernel(kernel: Kernel) -> StaticArg:
     return (0,) * (list(_kernels).index(key) + 1)
 
 
+def takes_memory(kernel: Kernel) -> bool:
+    """Return whether a kernel takes a row of memory as its seventh argument."""
+    return len(signature(getattr(kernel, "py_func", kernel)).parameters) > 6
+
+
 def static_successors(n_successors: int) -> StaticArg:
     """Return the static argument for a number of successors."""
     return (0,) * (n_successors if n_successors <= _MAX_UNROLLED else 0)
@@ -84,26 +90,39 @@ def advance(
     best: int,
     weight: float,
     actions: StaticArg | int,
+    memory: Any = None,
 ) -> None:
     """Apply one step of the kernel with the static argument `update` to `theta`, in place.
 
     `theta`, `pi` and `q` belong to one state and have shape (n_actions,). `actions` is the number
-    of actions, as a static argument or as an integer.
+    of actions, as a static argument or as an integer. `memory` is the row of memory, which is
+    changed in place; only kernels of updates with memory read it.
     """
     n_actions = actions if isinstance(actions, int) else len(actions)
     kernel = list(_kernels.values())[len(update) - 1]
-    kernel(theta, pi, q, best, weight, n_actions)
+    kernel(theta, pi, q, best, weight, n_actions, *([memory] * takes_memory(kernel)))
 
 
 @overload(advance, jit_options=INLINED, strict=False)
 def _compile_advance(
-    update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
+    update: Any,
+    theta: Any,
+    pi: Any,
+    q: Any,
+    best: Any,
+    weight: Any,
+    actions: Any,
+    memory: Any = None,
 ) -> Any:
     """Return the compiled form of `advance` for one kernel and one number of actions."""
     chosen = list(_kernels.values())[len(update) - 1]
     kernel: Any = inlined_by_numba(getattr(chosen, "py_func", chosen))
+    if takes_memory(chosen):
+        return lambda update, theta, pi, q, best, weight, actions, memory=None: kernel(
+            theta, pi, q, best, weight, len(actions), memory
+        )
     if isinstance(actions, types.Integer):
-        return lambda update, theta, pi, q, best, weight, actions: kernel(
+        return lambda update, theta, pi, q, best, weight, actions, memory=None: kernel(
             theta, pi, q, best, weight, actions
         )
     # len(actions) is a compile-time constant, so that the kernel's loops are unrolled.
@@ -111,11 +130,11 @@ def _compile_advance(
         # With the greedy action as a float, LLVM compiles its comparison with each action to a
         # mask. With an integer it generates a branch for each action; these branches are
         # mispredicted, and a step takes a fifth longer.
-        return lambda update, theta, pi, q, best, weight, actions: kernel(
+        return lambda update, theta, pi, q, best, weight, actions, memory=None: kernel(
             theta, pi, q, int_to_float(best), weight, len(actions)
         )
     if chosen not in GREEDY or len(actions) > _MOST_PREDICTED:
-        return lambda update, theta, pi, q, best, weight, actions: kernel(
+        return lambda update, theta, pi, q, best, weight, actions, memory=None: kernel(
             theta, pi, q, best, weight, len(actions)
         )
 
@@ -126,7 +145,14 @@ def _compile_advance(
     if len(actions) == 2:
 
         def by_two(
-            update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
+            update: Any,
+            theta: Any,
+            pi: Any,
+            q: Any,
+            best: Any,
+            weight: Any,
+            actions: Any,
+            memory: Any = None,
         ) -> None:
             if best == 0:
                 step(theta, pi, q, 0, weight, actions)
@@ -136,7 +162,14 @@ def _compile_advance(
         return by_two
 
     def by_action(
-        update: Any, theta: Any, pi: Any, q: Any, best: Any, weight: Any, actions: Any
+        update: Any,
+        theta: Any,
+        pi: Any,
+        q: Any,
+        best: Any,
+        weight: Any,
+        actions: Any,
+        memory: Any = None,
     ) -> None:
         # With few actions the branch is predicted well: the step is computed speculatively, with a
         # constant greedy action, before the comparison of values is done.

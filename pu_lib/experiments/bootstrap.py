@@ -9,6 +9,7 @@ not interpolated, because the value of a resample is infinite if too many of its
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +59,21 @@ def interval(values: ArrayLike, level: float = LEVEL) -> Floats:
     return np.stack([ordered[k], ordered[len(ordered) - 1 - k]])
 
 
+def interquartile_mean(values: ArrayLike) -> Any:
+    """Return the mean along the first axis without the lowest and the highest quarter.
+
+    The number of values in a quarter is rounded down.
+
+    Examples
+    --------
+    >>> float(interquartile_mean([1, 2, 3, 100]))
+    2.5
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=0)
+    cut = len(ordered) // 4
+    return ordered[cut : len(ordered) - cut].mean(axis=0)
+
+
 def lower_quantile(times: Floats, order: float) -> Floats:
     """Return the smallest time such that a share `order` of the runs is at or below it.
 
@@ -97,6 +113,17 @@ def resampled_mean(times: Floats) -> Floats:
     The sums are exact if the times are integers.
     """
     return np.asarray(_counts(len(times)).T @ times.astype(np.float64) / len(times))
+
+
+def resampled_interquartile_mean(values: Floats) -> Floats:
+    """Return an array of shape (RESAMPLES, columns) with the interquartile means of resamples."""
+    n = len(values)
+    ends = n // 4, n - n // 4
+    resampled = np.empty((RESAMPLES, values.shape[1]))
+    for column, means in zip(values.T, resampled.T, strict=True):
+        ordered = np.partition(column[draws(n)], (ends[0], ends[1] - 1), axis=1)
+        means[:] = ordered[:, slice(*ends)].mean(axis=1)
+    return resampled
 
 
 def _rank(order: float, n_runs: int) -> int:

@@ -168,11 +168,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The runs `first` to `first + count - 1` of a cell."""
+    """The runs `first` to `first + count - 1` of a cell.
+
+    If `curves` is true, their performance is kept at the `checkpoints` of the cap, too.
+    """
 
     cell: Cell
     first: int
     count: int
+    curves: bool = False
 
 
 @contextmanager

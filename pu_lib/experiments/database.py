@@ -1,5 +1,9 @@
 """The runs of a sweep: an SQLite database in a directory, and Parquet tables written from it.
 
+A sweep with curves keeps them in a table of its own, which other sweeps do not have, and in the
+column ``performances`` of the Parquet table. ``about.json`` has what the table does not say: the
+sources of updates that are not of the library, and the versions of the last sweep.
+
 ``runs.sqlite`` identifies a run by its setting (a `Cell`), the content of its process, the version
 of the engine and its number. A process that differs from an earlier process of the same name raises
 an error, even if the runs are of another update or step size.
@@ -44,7 +48,7 @@ from pu_lib.experiments.cells import (
 )
 from pu_lib.experiments.jekyll_hyde import engine_of
 from pu_lib.experiments.options import Options, configured, describe, parse, program, scheme_of
-from pu_lib.files import replacing
+from pu_lib.files import replace_file, replacing
 from pu_lib.settings import read_settings
 from pu_lib.updates import UPDATES, EscortPolicyGradient, Update
 
@@ -54,6 +58,7 @@ __all__ = [
     "Database",
     "DatabaseError",
     "cell_of",
+    "read_about",
     "setting_text",
     "update_words",
     "words_of",
@@ -99,6 +104,11 @@ CREATE TABLE runs (setting INTEGER NOT NULL REFERENCES settings, run INTEGER NOT
 ) WITHOUT ROWID;
 PRAGMA user_version = 1
 """
+_CURVES = """
+CREATE TABLE IF NOT EXISTS curves (setting INTEGER NOT NULL, run INTEGER NOT NULL,
+    performances BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (setting, run)
+) WITHOUT ROWID
+"""
 _PATIENCE = 60.0  # seconds to wait for the transaction of another sweep
 _DAMAGED = "it is damaged or no database of runs; move it away, or name another directory"
 _DISK = (
@@ -122,6 +132,8 @@ _NETWORK = {
     "nfs", "nfs4", "smb3", "smbfs",
 }  # fmt: skip
 
+
+_CURVE, _ABOUT = "<f8", "about.json"
 
 Words = dict[str, Any]
 """The setting of a cell as one row of a table of runs, keyed by `CELL_COLUMNS`."""
@@ -415,7 +427,8 @@ class Database:
     def missing(self, chunks: Iterable[Chunk]) -> list[Chunk]:
         """Return the runs of the chunks that are not in the database, in the given order.
 
-        A chunk is split if some of its runs are in the database.
+        A chunk is split if some of its runs are in the database. If a chunk has curves, a run
+        without its curve is missing.
 
         Parameters
         ----------
@@ -433,13 +446,24 @@ class Database:
             If the database has runs of one of these settings with another process or engine.
         """
         chunks = list(chunks)
-        present: dict[int, set[int]] = {}  # by id: a cell with a user's own update may not hash
-        for cell in {id(chunk.cell): chunk.cell for chunk in chunks}.values():
+        # By id: a cell with a user's own update may not hash.
+        keys = [(id(chunk.cell), chunk.curves) for chunk in chunks]
+        present: dict[tuple[int, bool], set[int]] = {}
+        for key, chunk in dict(zip(keys, chunks, strict=True)).items():
             with self._sqlite_errors():
-                setting = self._find(_setting(cell))
-                runs = self._execute("SELECT run FROM runs WHERE setting = ?", setting)
-            present[id(cell)] = {run for (run,) in runs}
-        return [piece for chunk in chunks for piece in _pieces(chunk, present[id(chunk.cell)])]
+                setting = self._find(_setting(chunk.cell))
+                if not chunk.curves:
+                    runs = self._execute("SELECT run FROM runs WHERE setting = ?", setting)
+                elif self._has_curves():
+                    runs = self._execute("SELECT run FROM curves WHERE setting = ?", setting)
+                else:
+                    runs = []
+            present[key] = {run for (run,) in runs}
+        pairs = zip(keys, chunks, strict=True)
+        return [piece for key, chunk in pairs for piece in _pieces(chunk, present[key])]
+
+    def _has_curves(self) -> bool:
+        return bool(self._execute("SELECT 1 FROM sqlite_master WHERE name = 'curves'"))
 
     def _find(self, setting: _Setting) -> int | None:
         """Return the id of a setting; raise an error if its process or engine differs."""
@@ -476,7 +500,8 @@ class Database:
         chunk : Chunk
             The runs.
         measured : mapping of str to ndarray, shape (count,)
-            The measured columns by name.
+            The measured columns by name. With curves there are also ``performances``, of shape
+            (count, checkpoints).
 
         Raises
         ------
@@ -487,6 +512,22 @@ class Database:
         setting = _setting(chunk.cell)
         with self._transaction():
             self._add(setting, measured)
+            if "performances" in measured:
+                self._add_curves(setting, measured)
+
+    def _add_curves(self, setting: _Setting, measured: Mapping[str, NDArray[Any]]) -> None:
+        """Add the curves of runs that are in the database, within a transaction."""
+        number, start = self._find(setting), _checksum([setting.text, setting.engine])
+        rows = []
+        for run, curve in zip(measured["run"].tolist(), measured["performances"], strict=True):
+            values = [number, run, np.asarray(curve, _CURVE).tobytes()]
+            rows.append((*values, _checksum(values[1:], start)))
+        self._execute(_CURVES)
+        insert = "INSERT INTO curves VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        self._connection.executemany(insert, rows)
+        there = set(self._execute("SELECT * FROM curves WHERE setting = ?", number))
+        if not there.issuperset(rows):
+            raise DatabaseError(f"{self.path}: {_differs(setting)}")
 
     def _add(self, setting: _Setting, measured: Any) -> int:
         """Add runs within a transaction; return the number of runs that were not already present.
@@ -512,12 +553,7 @@ class Database:
         if added < len(rows):
             there = set(self._execute("SELECT * FROM runs WHERE setting = ?", number))
             if not there.issuperset(rows):
-                words = _words(setting.text)
-                raise DatabaseError(
-                    f"{self.path}: has other results of the same runs of {words['update']} at step "
-                    f"size {words['step_size']:g} in {words['experiment']}; nothing was "
-                    "overwritten."
-                )
+                raise DatabaseError(f"{self.path}: {_differs(setting)}")
         return added
 
     def take_over(self, runs: pd.DataFrame, cells: Iterable[Cell]) -> int:
@@ -564,7 +600,8 @@ class Database:
         Returns
         -------
         pandas.DataFrame
-            One row per run, with the columns `COLUMNS`.
+            One row per run, with the columns `COLUMNS`, and ``performances`` if the database has
+            curves: an array for each run, or None if a run has no curve.
 
         Raises
         ------
@@ -573,10 +610,13 @@ class Database:
         """
         with self._sqlite_errors():
             rows = self._execute("SELECT * FROM runs ORDER BY setting, run")
+            curves = self._execute("SELECT * FROM curves") if self._has_curves() else []
             known = self._execute("SELECT id, cell, engine, process FROM settings")
             starts = {setting: _checksum([text, engine]) for setting, text, engine, _ in known}
             if any(_checksum(row, starts.get(i, 0)) != checksum for i, *row, checksum in rows):
                 raise sqlite3.DatabaseError("the checksum of a run is wrong")
+            if any(_checksum(row, starts.get(i, 0)) != checksum for i, *row, checksum in curves):
+                raise sqlite3.DatabaseError("the checksum of a curve is wrong")
         settings = pd.DataFrame(
             [{**_words(text), "engine": made, "process": of} for _, text, made, of in known],
             [setting for setting, *_ in known],
@@ -584,14 +624,24 @@ class Database:
         ).sort_values(ORDER, kind="stable")
         words = {name: "category" for name in settings if COLUMNS.field(name).type == _WORDS}
         runs = pd.DataFrame(rows, columns=["setting", *_MEASURED, "checksum"])
+        if curves:
+            by_run = {(i, run): np.frombuffer(curve, _CURVE) for i, run, curve, _ in curves}
+            keys = zip(runs["setting"], runs["run"], strict=True)
+            runs["performances"] = pd.Series([by_run.get(key) for key in keys], dtype=object)
         runs["setting"] = settings.index.get_indexer(pd.Index(runs["setting"]))
         runs = runs.sort_values("setting", kind="stable", ignore_index=True)
         runs[settings.columns] = settings.astype(words).iloc[runs["setting"]].set_axis(runs.index)
         frame: pd.DataFrame = _table(runs.astype({"censored": bool})).to_pandas()
         return frame
 
-    def export(self) -> Path:
+    def export(self, about: Mapping[str, Mapping[str, str]] | None = None) -> Path:
         """Write all runs to ``runs.parquet`` in the directory and replace an existing file.
+
+        Parameters
+        ----------
+        about : mapping, optional
+            What `pu_lib.records.made_by` returns, to be written to ``about.json``. The sources of
+            other updates in this file are kept.
 
         Returns
         -------
@@ -607,6 +657,10 @@ class Database:
         with self._transaction():  # so that the last of several sweeps exports the runs of them all
             try:
                 write_parquet(target, self.read())
+                if about is not None:
+                    sources = {**read_about(self.directory).get("sources", {}), **about["sources"]}
+                    text = json.dumps({**about, "sources": sources}, indent=2)
+                    replace_file(target.with_name(_ABOUT), f"{text}\n")
             except OSError as error:
                 raise DatabaseError(
                     f"{target}: could not be written ({error.strerror or error}); all runs are "
@@ -615,12 +669,35 @@ class Database:
         return target
 
 
+def read_about(directory: Path) -> dict[str, Any]:
+    """Return the content of the ``about.json`` of a directory, or nothing if there is no file."""
+    path = directory / _ABOUT
+    try:
+        about = json.loads(path.read_text("utf-8"))
+        if not isinstance(about, dict) or not isinstance(about.get("sources", {}), dict):
+            raise ValueError("it has no sources")
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        raise DatabaseError(f"{path}: cannot be read ({error}); move it away.") from None
+    return about
+
+
 class _Setting(NamedTuple):
     """The identity of a setting: its columns as JSON, the digest of its process, and its engine."""
 
     text: str
     process: str
     engine: str
+
+
+def _differs(setting: _Setting) -> str:
+    """Return the sentence about other results of the same runs."""
+    words = _words(setting.text)
+    return (
+        f"has other results of the same runs of {words['update']} at step size "
+        f"{words['step_size']:g} in {words['experiment']}; nothing was overwritten."
+    )
 
 
 def _process_key(words: Words) -> tuple[Any, ...]:
@@ -741,7 +818,7 @@ def _pieces(chunk: Chunk, present: set[int]) -> list[Chunk]:
     lacking = [run for run in range(chunk.first, chunk.first + chunk.count) if run not in present]
     cuts = [k for k in range(1, len(lacking)) if lacking[k] > lacking[k - 1] + 1]
     pieces = np.split(np.array(lacking, int), cuts) if lacking else []
-    return [Chunk(chunk.cell, int(piece[0]), len(piece)) for piece in pieces]
+    return [replace(chunk, first=int(piece[0]), count=len(piece)) for piece in pieces]
 
 
 # Tables
@@ -755,9 +832,16 @@ def _by_setting(runs: pd.DataFrame) -> Iterator[tuple[Words, str, str, pd.DataFr
 
 
 def _table(runs: pd.DataFrame) -> pa.Table:
-    """Return runs as an Arrow table with the schema `COLUMNS`, without pandas metadata."""
+    """Return runs as an Arrow table with the schema `COLUMNS`, without pandas metadata.
+
+    Curves become one more column.
+    """
     table = pa.Table.from_pandas(runs, schema=_IN_WORDS, preserve_index=False)
-    return table.replace_schema_metadata(None).cast(COLUMNS)  # categories in order of appearance
+    table = table.replace_schema_metadata(None).cast(COLUMNS)  # categories in order of appearance
+    if "performances" not in runs.columns:
+        return table
+    curves = pa.array(runs["performances"], pa.list_(_FLOATS), from_pandas=True)
+    return table.append_column("performances", curves)
 
 
 def _checked(runs: pd.DataFrame) -> pd.DataFrame:

@@ -35,7 +35,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import numba
 import numpy as np
@@ -82,7 +82,14 @@ def engine_of(update: Update, options: Options = PAPER) -> str:
 
 def fingerprint(update: Update) -> str:
     """Return twelve hexadecimal digits that depend on the code and the options of an update."""
-    read = update.options, update.parametrization, [update.uniform(n) for n in range(2, 8)]
+    sizes = range(2, 8)
+    read: tuple[Any, ...] = (
+        update.options,
+        update.parametrization,
+        [update.uniform(n) for n in sizes],
+    )
+    if update.has_memory:
+        read += ([np.asarray(update._memory(1, n_actions=n)).tolist() for n in sizes],)
     return hashlib.sha256(f"{read!r} {code_digest(update.kernel)}".encode()).hexdigest()[:12]
 
 
@@ -94,6 +101,23 @@ def seed_state(root: int, experiment: str, run: int) -> NDArray[np.uint64]:
     key = zlib.crc32(experiment.encode())
     words = np.random.SeedSequence(root, spawn_key=(key, run)).generate_state(4, np.uint64)
     return words.astype(np.uint64)
+
+
+def checkpoints(max_steps: int) -> NDArray[np.int64]:
+    """Return the numbers of steps at which the performance of a learning curve is kept.
+
+    They are the first 20 steps, then steps t + floor(t / 10), and the cap `max_steps`.
+
+    Examples
+    --------
+    >>> checkpoints(30)[17:].tolist()
+    [18, 19, 20, 22, 24, 26, 28, 30]
+    """
+    steps, t = [], 1
+    while t < max_steps:
+        steps.append(t)
+        t += max(1, t // 10)
+    return np.array([*steps, max_steps], np.int64)
 
 
 @dataclass(frozen=True)
@@ -120,7 +144,8 @@ class RunBuffers:
     """The arrays of a run, which can be reused for the next run but not by two threads at once.
 
     After a run the arrays contain its final state: `theta`, `pi`, `q`, `hyde`, `visits` and the
-    replay `buffer` (Jekyll's transitions from the left, Hyde's transitions from the right). Scaled
+    replay `buffer` (Jekyll's transitions from the left, Hyde's transitions from the right), and
+    `update_memory`, the memory of the update with one row for each state. Scaled
     parameters have the value `theta` times :math:`2^{-256e}`, with the exponents e in `exponent`.
 
     Parameters
@@ -163,7 +188,14 @@ class RunBuffers:
             self.recorded = np.empty((len(self.record_at), S, A))
         if len(self.buffer) != steps or self.buffer.dtype != problem.code_type:
             self.buffer = np.empty(steps, problem.code_type)
-        self.theta.fill(start_of(configured(update, options), A, options))
+        chosen = configured(update, options)
+        self.theta.fill(start_of(chosen, A, options))
+        memory = chosen._memory(S, n_actions=A)
+        n_numbers = 0 if memory is None else memory.shape[1]
+        self.guarded_memory = np.full((S + 2, n_numbers), _GUARD)
+        self.update_memory = self.guarded_memory[1:-1]
+        if memory is not None:
+            self.update_memory[:] = memory
         self.pi.fill(1.0 / A)
         self.running[:] = np.cumsum(self.pi, axis=1)
         bound = 1.0 / (1.0 - problem.discount)
@@ -266,8 +298,7 @@ def simulate(
     except numba.core.errors.NumbaError as error:
         raise ValueError(f"update: the kernel of {chosen.name} does not compile: {error}") from None
     _require_policies(chosen, memory)
-    low, high = problem.baseline_performance, problem.optimal_performance
-    return Run(int(steps), int(episodes), not passed, (J - low) / (high - low))
+    return Run(int(steps), int(episodes), not passed, problem.normalised(J))
 
 
 def _require_policies(update: Update, memory: RunBuffers) -> None:
@@ -276,17 +307,19 @@ def _require_policies(update: Update, memory: RunBuffers) -> None:
     The loop checks neither parameters nor indices. A parameter that is not finite stays so until
     the end of the run, and a kernel may have written beyond the first or last state.
     """
-    if not (memory.guarded[:, [0, -1]] == _GUARD).all():
+    guards = memory.guarded[:, [0, -1]], memory.guarded_memory[[0, -1]]
+    if not all((guard == _GUARD).all() for guard in guards):
         raise ValueError(
             f"update: the kernel of {update.name} writes outside its row; check its indices."
         )
-    finite = np.isfinite(memory.theta).all(axis=1)
-    if not finite.all():
-        state = int(np.argmin(finite))
-        raise ValueError(
-            f"update: the parameters of {update.name} leave the range of floats (1.8e308) at state "
-            f"{state}: {memory.theta[state]}; use a smaller step size."
-        )
+    for what, rows in (("parameters", memory.theta), ("numbers in memory", memory.update_memory)):
+        finite = np.isfinite(rows).all(axis=1)
+        if not finite.all():
+            state = int(np.argmin(finite))
+            raise ValueError(
+                f"update: the {what} of {update.name} leave the range of floats (1.8e308) at state "
+                f"{state}: {rows[state]}; use a smaller step size."
+            )
     try:
         require_distributions("pi", memory.pi)
     except ValueError as error:

@@ -10,7 +10,7 @@ ARM.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,11 @@ class Problem(Tables):
     threshold: float
     baseline_performance: float
     optimal_performance: float
+
+    def normalised(self, performance: Any) -> Any:
+        """Return performances on the scale on which the baseline has 0 and an optimal policy 1."""
+        low, high = self.baseline_performance, self.optimal_performance
+        return (performance - low) / (high - low)
 
 
 def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") -> Problem:

@@ -19,32 +19,50 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, underflow_to_zero
+from pu_lib.arrays import Floats, as_float, as_int, underflow_to_zero
 from pu_lib.domains import ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
     Chunk,
+    digest_of,
     mdp_of,
     naming_run,
     problem_of,
     read_process,
 )
-from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import RunBuffers, checkpoints, seed_state, simulate
+from pu_lib.experiments.lines import (
+    STATISTICS,
+    TIMES,
+    draw_curve,
+    draw_times,
+    label_axes,
+    words_of_times,
+)
 from pu_lib.experiments.options import PAPER, SCHEMES, Options, configured, require_options
 from pu_lib.experiments.reference import run_reference
-from pu_lib.experiments.sweep import Measured, base_cell, run_chunks
+from pu_lib.experiments.sweep import (
+    Measured,
+    base_cell,
+    performances,
+    require_repeatable,
+    run_chunks,
+)
 from pu_lib.experiments.thresholds import MEAN_RUNS, MEDIAN_RUNS, Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
+from pu_lib.records import Record, axes_of, described
 from pu_lib.settings import as_list, find_name
 from pu_lib.updates import UPDATES, Update, label_of, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["RACE_STEP_SIZES", "Race", "RaceEntry", "race"]
 
@@ -70,10 +88,14 @@ class RaceEntry:
         The update as a string, such as ``pg-es factor=drop``.
     summaries : dict of float to Summary
         The statistics at each step size.
+    performances : dict of float to ndarray, shape (runs, checkpoints)
+        The normalised performance of each run at the `checkpoints` of the cap, at each step size;
+        empty without ``curves=True``.
     """
 
     update: str
     summaries: dict[float, Summary] = field(repr=False)
+    performances: dict[float, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -114,7 +136,7 @@ class RaceEntry:
 
 
 @dataclass(frozen=True, repr=False)
-class Race(Sequence[RaceEntry]):
+class Race(Record, Sequence[RaceEntry]):
     """The results of a race: a sequence of entries from the fastest to the slowest.
 
     When printed, or shown by a notebook, a race is a table of the best step sizes and times,
@@ -128,10 +150,14 @@ class Race(Sequence[RaceEntry]):
         One entry per update; updates that never reached the target come last.
     max_steps : int
         The cap of a run.
+    about : mapping
+        What made the race: the updates with the source of those that are not of the library, the
+        settings, the seed, the digest of the process, and versions.
     """
 
     entries: tuple[RaceEntry, ...]
     max_steps: int
+    about: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @overload
     def __getitem__(self, index: int) -> RaceEntry: ...
@@ -191,9 +217,82 @@ class Race(Sequence[RaceEntry]):
         ]
         return pd.DataFrame(rows)
 
+    def plot(self, ax: Axes | None = None, x: str = "step_size", statistic: str = "median") -> Axes:
+        """Draw times to the target against step sizes, or learning curves; return the axes.
+
+        Bands are 95 % intervals of each point: of medians from 6 runs, of means from 100. Hollow
+        markers denote updates with options that differ from those of the registered update. A
+        learning curve is the normalised performance at the update's best step size, whose
+        restricted mean time on the same runs is the smallest; runs go on after the target.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes. The default is axes in a new figure.
+        x : {"step_size", "step"}
+            What the horizontal axis has: step sizes, or steps, which need ``curves=True``.
+        statistic : {"median", "mean", "iqm"}
+            The median, the mean, which is restricted to the cap if it is of times, or the
+            interquartile mean.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with one curve for each update.
+
+        Raises
+        ------
+        ValueError
+            If an argument is unknown, or the race has no curves.
+        ModuleNotFoundError
+            If matplotlib is not installed.
+        """
+        statistic = find_name("statistic", statistic, STATISTICS)
+        x = find_name("x", x, ("step_size", "step"))
+        if x == "step" and not all(entry.performances for entry in self):
+            raise ValueError("x: the race has no curves; run it with curves=True.")
+        ax = axes_of(ax)
+        for entry in self:
+            if x == "step":
+                best = entry.best_step_size
+                label = f"{entry.label}, $\\eta$ = {best:g}"
+                runs = entry.performances[best]
+                draw_curve(ax, entry.update, runs, self.max_steps, statistic, label=label)
+            else:
+                sizes, rows = list(entry.summaries), list(entry.summaries.values())
+                draw_times(ax, entry.update, sizes, rows, statistic, label=entry.label)
+        label_axes(ax, x, statistic)
+        return ax
+
+    def _arrays(self) -> dict[str, Any]:
+        rows = [
+            (entry.update, step_size, *asdict(summary).values())
+            for entry in self
+            for step_size, summary in entry.summaries.items()
+        ]
+        names, *numbers = zip(*rows, strict=True)
+        curves = [entry.performances[x] for entry in self for x in entry.performances]
+        return {
+            "updates": names,
+            "numbers": np.array(numbers),
+            "max_steps": self.max_steps,
+            "performances": np.array(curves),
+        }
+
+    @classmethod
+    def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Race:
+        entries: dict[str, RaceEntry] = {}
+        rows = zip(arrays["updates"].tolist(), arrays["numbers"].T.tolist(), strict=True)
+        for row, (name, (step_size, runs, *others)) in enumerate(rows):
+            entry = entries.setdefault(name, RaceEntry(name, {}))
+            entry.summaries[step_size] = Summary(int(runs), *others)
+            if len(arrays["performances"]):
+                entry.performances[step_size] = arrays["performances"][row]
+        return cls(tuple(entries.values()), int(arrays["max_steps"]), about)
+
     def _rows(self) -> list[list[str]]:
         """Return the cells of the printed table; the first row is the head."""
-        head = ["update", "best step size", "median", "95 %", "mean", "95 %", "censored"]
+        head = ["update", "best step size", *TIMES]
         return [head, *([entry.update, *_cells(entry)] for entry in self)]
 
     def __repr__(self) -> str:
@@ -241,6 +340,7 @@ def race(
     workers: int | None = None,
     updates: str | Update | Sequence[str | Update] | None = None,
     progress: bool | None = None,
+    curves: bool = False,
 ) -> Race:
     """Race updates on a process.
 
@@ -279,6 +379,11 @@ def race(
     progress : bool, optional
         Whether to show progress and the remaining time on standard error. By default progress is
         shown in terminals and notebooks.
+    curves : bool
+        Whether to keep learning curves, which ``race.plot(x="step")`` draws: the normalised
+        performance of each run after each of the first 20 steps, and then whenever the number of
+        steps has grown by 10 %. Runs are then computed up to `max_steps`, also after they have
+        reached the target. The times do not change.
 
     Returns
     -------
@@ -288,8 +393,8 @@ def race(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, a name is unknown, or an
-        argument is out of range or repeated.
+        If the process cannot be read or its baseline is already optimal, a name is unknown, an
+        argument is out of range or repeated, or an update keeps state in its attributes.
     """
     scheme = find_name("scheme", scheme, SCHEMES)
     runs, options = as_int("runs", runs, low=1, high=_MOST_RUNS), require_options(options)
@@ -307,15 +412,17 @@ def race(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
     named = read_process(process)
-    summaries: dict[str, dict[float, Summary]] = {name: {} for name in names}
+    entries = {name: RaceEntry(name, {}) for name in names}
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
     with progress_bar(runs * len(names) * len(chosen), progress) as bar:
         cell = base_cell(
             named, racers[0], SCHEMES[scheme], options, max_steps, target, seed, experiment="race"
         )
+        for update in racers:
+            require_repeatable(update, cell)
         for longer in range(1 + _LONGER * (step_sizes is None)):
             chunks = [
-                Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs)
+                Chunk(replace(cell, update=update, step_size=float(step_size)), 0, runs, curves)
                 for name, update in zip(names, racers, strict=True)
                 for step_size in todo.get(name, ())
             ]
@@ -323,18 +430,36 @@ def race(
                 bar.total = (bar.total or 0) + runs * len(chunks)
                 bar.refresh()
             for chunk, measured in run_chunks(chunks, workers, _run_chunk):
-                by_step_size = summaries[name_of(chunk.cell.update)]
-                by_step_size[chunk.cell.step_size] = _summary(chunk.cell, measured)
+                entry = entries[name_of(chunk.cell.update)]
+                entry.summaries[chunk.cell.step_size] = _summary(chunk.cell, measured)
+                if curves:
+                    entry.performances[chunk.cell.step_size] = measured["performances"]
                 bar.update(chunk.count)
-            todo = {entry.update: _beyond(entry) for entry in _entries(summaries) if entry.edge}
+            for entry in entries.values():  # in the order of step sizes, not of threads
+                _sort(entry.summaries)
+                _sort(entry.performances)
+            todo = {entry.update: _beyond(entry) for entry in entries.values() if entry.edge}
             if not todo:
                 break
-    order = sorted(_entries(summaries), key=lambda entry: (not entry.finished, entry.best.mean))
-    return Race(tuple(order), cell.max_steps)
+    order = sorted(entries.values(), key=lambda entry: (not entry.finished, entry.best.mean))
+    about = described(
+        racers,
+        digest_of(cell),
+        scheme=scheme,
+        step_sizes=list(map(float, chosen)),
+        runs=runs,
+        max_steps=cell.max_steps,
+        target=cell.target,
+        options=vars(options),
+        seed=seed,
+    )
+    return Race(tuple(order), cell.max_steps, about)
 
 
-def _entries(summaries: Mapping[str, dict[float, Summary]]) -> list[RaceEntry]:
-    return [RaceEntry(name, dict(sorted(by_size.items()))) for name, by_size in summaries.items()]
+def _sort(by_step_size: dict[float, Any]) -> None:
+    """Sort a dictionary by its keys, in place."""
+    for step_size in sorted(by_step_size):
+        by_step_size[step_size] = by_step_size.pop(step_size)
 
 
 def _beyond(entry: RaceEntry) -> tuple[float, ...]:
@@ -372,30 +497,30 @@ def _run_chunk(chunk: Chunk) -> Measured:
                 plain = run_reference(mdp_of(cell, run), problem.threshold, *setting, _FIRST_GAP)
                 steps.append(plain.steps)
                 censored.append(not plain.passed)
-    return {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+    measured = {"steps": np.array(steps, np.int64), "censored": np.array(censored, np.bool_)}
+    if not chunk.curves:
+        return measured
+    compiled = cell.update.kernel is not None
+    curves = performances(chunk) if compiled else _plain_performances(chunk)
+    return measured | {"performances": curves}
+
+
+def _plain_performances(chunk: Chunk) -> Floats:
+    """Return what `performances` returns, from the plain loop."""
+    cell, steps, rows = chunk.cell, checkpoints(chunk.cell.max_steps), []
+    options = replace(cell.options, stop="steps", max_episodes=0)
+    for run in range(chunk.first, chunk.first + chunk.count):
+        seeds = seed_state(cell.seed, cell.process.name, run)
+        setting = cell.update, cell.step_size, cell.scheme, seeds, options, cell.max_steps
+        plain = run_reference(
+            mdp_of(cell, run), math.inf, *setting, cell.max_steps, record_at=steps.tolist()
+        )
+        rows.append(problem_of(cell, run).normalised(np.array(plain.recorded)))
+    return np.array(rows)
 
 
 def _cells(entry: RaceEntry) -> list[str]:
     """Return the cells of a row of the table that follow the name of the update."""
     if not entry.finished:
         return ["no run reached the target"]
-    best = entry.best
-    return [
-        f"{entry.best_step_size:g}",
-        _time(best.median, best),
-        _range(best.median_low, best.median_high, best),
-        f"{best.mean:,.0f}",
-        _range(best.mean_low, best.mean_high, best),
-        f"{best.censored:.0%}",
-    ]
-
-
-def _time(time: float, summary: Summary) -> str:
-    """Return a time as text; an infinite time is shown as longer than the cap."""
-    return f"{time:,.0f}" if math.isfinite(time) else f"> {summary.horizon:,.0f}"
-
-
-def _range(low: float, high: float, summary: Summary) -> str:
-    if low == -math.inf:
-        return "too few runs"
-    return f"{_time(low, summary)} to {_time(high, summary)}"
+    return [f"{entry.best_step_size:g}", *words_of_times(entry.best)]

@@ -16,7 +16,7 @@ Python's own sums depend on their versions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -313,6 +313,8 @@ class Reference:
         Exact performance of the last policy.
     buffers : dict
         The transitions of "jekyll" and "hyde".
+    recorded : list of float
+        Exact performance after each step of `record_at`.
     """
 
     theta: list[Row]
@@ -323,6 +325,7 @@ class Reference:
     passed: bool = False
     performance: float = math.nan
     buffers: dict[str, list[Transition]] = field(default_factory=lambda: {"jekyll": [], "hyde": []})
+    recorded: list[float] = field(default_factory=list)
 
 
 def run_reference(
@@ -336,6 +339,7 @@ def run_reference(
     max_steps: int = 1000,
     first_gap: int = 100,
     actor: Actor | None = None,
+    record_at: Collection[int] = (),
 ) -> Reference:
     """Run Jekyll & Hyde until the policy's performance reaches `threshold`.
 
@@ -356,6 +360,8 @@ def run_reference(
         is acyclic, else 100.
     actor : Actor, optional
         Formulas that replace the formulas of the update, for example in another arithmetic.
+    record_at : collection of int
+        Steps after which the performance is recorded, if the run lasts so long.
 
     Returns
     -------
@@ -367,6 +373,7 @@ def run_reference(
     chosen = configured(update, options)
     actor = _actor(chosen, options) if actor is None else actor
     start = actor.start(start_of(chosen, A, options))
+    memory = chosen._memory(S, n_actions=A)
     hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
     live = [[0.0 if mdp.terminal[s] else 1.0] * A for s in range(S)]
     run = Reference(
@@ -428,7 +435,13 @@ def run_reference(
             factor = _power(gamma, length)
             factor_sum += factor
             weight = eta * (factor * (run.episodes / factor_sum))
-        run.theta[x] = actor.step(run.theta[x], policy[x], run.q[x], weight, stream)
+        if memory is None:
+            run.theta[x] = actor.step(run.theta[x], policy[x], run.q[x], weight, stream)
+        else:
+            row = np.array(run.theta[x]), np.array(run.q[x]), np.array(weight)
+            with np.errstate(over="ignore", invalid="ignore"):
+                new, memory[x] = chosen._move(*row, stream.generator(), memory[x])
+            run.theta[x] = new.tolist()
         policy[x] = actor.policy(run.theta[x])
 
         # End of the trajectory
@@ -442,6 +455,8 @@ def run_reference(
                 control = "hyde" if hyde_next else "jekyll"
 
         # Evaluate
+        if t in record_at:
+            run.recorded.append(mdp.performance(policy))
         run.steps, e = t, run.episodes
         every = max(1, options.max_episodes // 1000)
         if options.stop == "steps":

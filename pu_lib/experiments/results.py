@@ -18,10 +18,11 @@ curves, and the common noise of two curves cancels in the ratio of the curves.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache
 from importlib import resources
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -31,9 +32,11 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 from pu_lib.arrays import Floats, underflow_to_zero
 from pu_lib.domains import DOMAINS
+from pu_lib.experiments import lines
 from pu_lib.experiments.bootstrap import (
     RESAMPLES,
     draws,
@@ -42,9 +45,11 @@ from pu_lib.experiments.bootstrap import (
     resampled_mean,
     resampled_quantile,
 )
-from pu_lib.experiments.thresholds import summarise
+from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.extras import naming_the_extra
-from pu_lib.updates import PAPER, UPDATES
+from pu_lib.records import Record, axes_of
+from pu_lib.settings import find_name
+from pu_lib.updates import PAPER, UPDATES, label_of
 
 __all__ = [
     "FIXED_STEP_SIZES",
@@ -375,24 +380,125 @@ def _mean(recorded: NDArray[Any]) -> Floats:
     return np.asarray(recorded.mean(axis=0), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
+@dataclass(frozen=True, eq=False, repr=False)
+class Results(Record):
     """A table of runs, with the curves of its panels; each curve is computed once.
+
+    When printed, or shown by a notebook, results are a table of the best step size of each update
+    and other setting.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per run, with the columns of `pu_lib.experiments.database`.
+        One row per run, with the columns of `pu_lib.experiments.database`, and ``performances`` if
+        the sweep kept curves: the normalised performance at the `checkpoints` of the cap.
     computed : int
         Number of chunks that the sweep computed which returned these results.
+    about : mapping
+        What made the runs: the values of each column of the setting, the engines and the digests of
+        the processes, the sources of updates that are not of the library, and versions. It is empty
+        if the results were made from a table alone.
     """
 
     table: pd.DataFrame
     computed: int = 0
-    _curves: dict[Panel, Curves] = field(default_factory=dict, repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    _curves: dict[Panel, Curves] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Results({len(self.table):,} runs)"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self._best().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        """Return the printed table as HTML, which notebooks show."""
+        return f"<p>{self!r}</p>{self._best().to_html(index=False)}"
+
+    def _best(self) -> pd.DataFrame:
+        """Return the statistics at the best step size of each line that `plot` draws."""
+        import pandas as pd
+
+        frame = self.to_frame()
+        if frame.empty:
+            return frame
+        best = [
+            line["mean"].idxmin()
+            for _, group in frame.groupby("update", sort=False, observed=True)
+            for _, line in _groups(group, _settings("step_size"))
+        ]
+        varying = _varying(frame, _settings("step_size"))
+        frame, rows = frame.loc[best], []
+        for (_, row), summary in zip(frame.iterrows(), _summaries(frame), strict=True):
+            size = f"{row['step_size']:g}"
+            rows.append([row["update"], *row[varying], size, *lines.words_of_times(summary)])
+        return pd.DataFrame(rows, columns=["update", *varying, "best step size", *lines.TIMES])
+
+    def plot(self, ax: Axes | None = None, x: str = "step_size", statistic: str = "median") -> Axes:
+        """Draw times to the target against step sizes, or learning curves; return the axes.
+
+        There is a line for each update and each combination of the other settings that vary. Bands
+        are 95 % intervals of each point: of medians from 6 runs, of means from 100. A learning
+        curve is the normalised performance at the best step size, whose restricted mean time on the
+        same runs is the smallest; runs go on after the target.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes. The default is axes in a new figure.
+        x : {"step_size", "n_states", "n_actions", "step"}
+            What the horizontal axis has: a setting, or steps, which need ``curves=True``.
+        statistic : {"median", "mean", "iqm"}
+            The median, the mean, which is restricted to the cap if it is of times, or the
+            interquartile mean.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ValueError
+            If an argument is unknown, or there are no runs or no curves.
+        ModuleNotFoundError
+            If matplotlib is not installed.
+        """
+        statistic = find_name("statistic", statistic, lines.STATISTICS)
+        x = find_name("x", x, lines.AXES)
+        runs = _not_empty(self.table)
+        if x == "step":
+            if "performances" not in runs or runs["performances"].isna().all():
+                raise ValueError("x: there are no curves; run the sweep with curves=True.")
+            runs = runs[runs["performances"].notna()]
+        ax = axes_of(ax)
+        rows = runs if x == "step" else self.to_frame()
+        across = "step_size" if x == "step" else x
+        for name, group in rows.groupby("update", sort=False, observed=True):
+            label = label_of(str(name)) if name in UPDATES else str(name)
+            for place, (words, line) in enumerate(_groups(group, _settings(across))):
+                style: dict[str, Any] = {"label": ", ".join([label, *words])}
+                if words:
+                    style["linestyle"] = _DASHES[place % len(_DASHES)]
+                if x == "step":
+                    best = line.groupby("step_size")["steps"].mean().idxmin()
+                    chosen = line[line["step_size"] == best]
+                    cap = int(chosen["max_steps"].iloc[0])
+                    style["label"] += rf", $\eta$ = {best:g}"
+                    curves = np.stack(chosen["performances"].tolist())
+                    lines.draw_curve(ax, str(name), curves, cap, statistic, **style)
+                else:
+                    line = line.sort_values(x)
+                    lines.draw_times(ax, str(name), line[x], _summaries(line), statistic, **style)
+        lines.label_axes(ax, x, statistic)
+        return ax
+
+    def _arrays(self) -> dict[str, Any]:
+        return {"table": np.frombuffer(self.table.to_parquet(), np.uint8)}
+
+    @classmethod
+    def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Results:
+        return cls(_read(BytesIO(arrays["table"].tobytes())), about=about)
 
     @underflow_to_zero
     def to_frame(self) -> pd.DataFrame:
@@ -513,9 +619,76 @@ def _curves(panel: Panel, rows: pd.DataFrame) -> Curves:
     return Curves(axis, updates, steps[whole], censored[whole], counts)
 
 
+_DASHES = ("-", "--", ":", "-.")
+
+
+def _not_empty(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of runs; raise a `ValueError` if it is empty."""
+    if table.empty:
+        raise ValueError("table: there are no runs; run the sweep first.")
+    return table
+
+
+def _settings(*across: str) -> list[str]:
+    """Return the columns of the setting without the update and the columns `across`."""
+    from pu_lib.experiments.database import CELL_COLUMNS
+
+    return [name for name in CELL_COLUMNS if name not in ("update", *across)]
+
+
+def _varying(rows: pd.DataFrame, names: list[str]) -> list[str]:
+    """Return the columns that have several values."""
+    return [name for name in names if rows[name].nunique(dropna=False) > 1]
+
+
+def _groups(rows: pd.DataFrame, names: list[str]) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """Yield the rows with equal values in the columns `names`, and what varies among them."""
+    if not (varying := _varying(rows, names)):
+        yield [], rows
+        return
+    for values, group in rows.groupby(varying, sort=False, dropna=False, observed=True):
+        yield [f"{name}={value}" for name, value in zip(varying, values, strict=True)], group
+
+
+def _summaries(rows: pd.DataFrame) -> list[Summary]:
+    """Return the statistics in rows of `Results.to_frame`."""
+    names = [column.name for column in fields(Summary)]
+    return [Summary(*values) for values in rows[names].itertuples(index=False)]
+
+
+def panels_of(results: Results, x: str | None = None) -> list[tuple[str, str, Results]]:
+    """Return the title, the horizontal axis and the runs of each panel of a sweep.
+
+    In a panel only the update, the step size and the axis vary. The default axis is the step size,
+    or the number of states or actions if the step size of an update does not vary.
+    """
+    sizes, panels = ["n_states", "n_actions"], []
+    for words, runs in _groups(_not_empty(results.table), _settings("step_size", *sizes)):
+        axis = x
+        if axis is None:
+            counts = runs.groupby("update", observed=True)[["step_size", *sizes]].nunique().max()
+            axis = next((str(name) for name, count in counts.items() if count > 1), "step_size")
+        for more, part in _groups(runs, [name for name in sizes if name != axis]):
+            title = ", ".join([*words, *more]) or str(runs["domain"].iloc[0])
+            panels.append((title, axis, Results(part)))
+    return panels
+
+
 def read_results(directory: str | os.PathLike[str], computed: int = 0) -> Results:
-    """Return the results of a directory from its ``runs.parquet``, which sweeps write."""
-    return Results(_read(Path(directory) / "runs.parquet"), computed)
+    """Return the results of a directory from its ``runs.parquet``, which sweeps write.
+
+    The attribute `about` also has what the sweeps wrote to ``about.json``.
+    """
+    from pu_lib.experiments.database import CELL_COLUMNS, read_about
+
+    path = Path(directory) / "runs.parquet"
+    if not path.is_file():
+        raise ValueError(f"{directory}: has no {path.name}; give the directory of a sweep.")
+    table = _read(path)
+    columns = [*CELL_COLUMNS, "engine", "process"]
+    settings = {name: table[name].unique().tolist() for name in columns if name in table}
+    about = {"runs": len(table), **settings, **read_about(Path(directory))}
+    return Results(table, computed, about)
 
 
 @cache
@@ -537,7 +710,7 @@ def _committed_file(name: str) -> Path:
     return Path(str(resources.files("pu_lib.experiments") / "data" / name))
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path | BytesIO) -> pd.DataFrame:
     with naming_the_extra():
         import pandas as pd
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float, as_int, underflow_to_zero
+from pu_lib.arrays import Floats, as_float, as_int, underflow_to_zero
 from pu_lib.domains import Domain, ProcessLike
 from pu_lib.experiments.cells import (
     Cell,
@@ -31,7 +31,14 @@ from pu_lib.experiments.cells import (
     problem_of,
     read_process,
 )
-from pu_lib.experiments.jekyll_hyde import Run, RunBuffers, engine_of, seed_state, simulate
+from pu_lib.experiments.jekyll_hyde import (
+    Run,
+    RunBuffers,
+    checkpoints,
+    engine_of,
+    seed_state,
+    simulate,
+)
 from pu_lib.experiments.options import (
     PAPER,
     Options,
@@ -42,9 +49,11 @@ from pu_lib.experiments.options import (
     scheme_of,
 )
 from pu_lib.experiments.panels import STEP_SIZES
+from pu_lib.experiments.problem import exact_performance
 from pu_lib.experiments.results import Results, read_results
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
+from pu_lib.records import made_by
 from pu_lib.settings import as_list
 from pu_lib.updates import UPDATES, Update, name_of
 
@@ -56,6 +65,8 @@ __all__ = [
     "chunks_of",
     "compiled_updates",
     "grid",
+    "performances",
+    "require_repeatable",
     "run_cell",
     "run_chunk",
     "run_chunks",
@@ -90,12 +101,15 @@ def grid(
     seed: int = 0,
     parameters: Mapping[str, Any] | None = None,
     experiment: str | None = None,
+    curves: bool = False,
 ) -> list[Chunk]:
     """Return the runs of a grid of settings on one process, in chunks.
 
     Parameters
     ----------
-    process, step_sizes, schemes, runs, max_steps, target, options, seed, parameters, experiment
+    process, step_sizes, schemes, runs, max_steps, target, options, seed, parameters
+        As for `sweep`.
+    experiment, curves
         As for `sweep`.
     updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`: ``pg-es`` has its
@@ -110,8 +124,9 @@ def grid(
     Raises
     ------
     ValueError
-        If the process cannot be read or its baseline is already optimal, an update has no kernel, a
-        name is unknown, or an argument is out of range or repeated.
+        If the process cannot be read or its baseline is already optimal, an update has no kernel or
+        keeps state in its attributes, a name is unknown, or an argument is out of range or
+        repeated.
     """
     with naming_the_extra():
         from pu_lib.experiments.database import setting_text, update_words, words_of
@@ -138,6 +153,8 @@ def grid(
         base_cell(each, chosen[0], chosen_schemes[0], options, max_steps, target, seed, title)
         for each in _variants(first, process, dict(parameters or {}))
     ]
+    for update in chosen:
+        require_repeatable(update, cells[0])
     for cell in cells:
         setting_text(words_of(cell))  # raises if a database cannot store the setting
     return chunks_of(
@@ -150,6 +167,7 @@ def grid(
         ],
         runs,
         CHUNK,
+        curves,
     )
 
 
@@ -226,6 +244,11 @@ def base_cell(
     return cell
 
 
+def require_repeatable(update: Update, cell: Cell) -> None:
+    """Raise a `ValueError` if repeated steps of an update differ at a state of the process."""
+    update._require_repeatable(update.initial(1, problem_of(cell, 0).n_actions)[0])
+
+
 def _require_size(cell: Cell) -> None:
     """Raise a `ValueError` if the size of a process differs from the parameters of its domain."""
     problem = problem_of(cell, 0)
@@ -238,7 +261,7 @@ def _require_size(cell: Cell) -> None:
             )
 
 
-def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
+def chunks_of(cells: Iterable[Cell], runs: int, size: int, curves: bool = False) -> list[Chunk]:
     """Return runs 0 to `runs` - 1 of all cells, in chunks of at most `size` runs.
 
     The list begins with the first chunk of every cell, so that an interrupted sweep has some runs
@@ -258,7 +281,7 @@ def chunks_of(cells: Iterable[Cell], runs: int, size: int) -> list[Chunk]:
             "split the sweep."
         )
     return [
-        Chunk(cell, start, min(size, runs - start))
+        Chunk(cell, start, min(size, runs - start), curves)
         for start in range(0, runs, size)
         for cell in cells
     ]
@@ -283,22 +306,42 @@ def run_cell(cell: Cell, run: int, memory: RunBuffers | None = None) -> Run:
         )
 
 
+def performances(chunk: Chunk) -> Floats:
+    """Return the normalised performance of the runs of a chunk at the checkpoints of the cap.
+
+    The runs are computed again up to the cap, because a run ends when it passes the threshold. The
+    result has shape (count, checkpoints).
+    """
+    cell, steps = chunk.cell, checkpoints(chunk.cell.max_steps)
+    memory, rows = RunBuffers(record_at=steps), np.empty((chunk.count, len(steps)))
+    for row, run in zip(rows, range(chunk.first, chunk.first + chunk.count), strict=True):
+        run_cell(cell, run, memory)
+        problem = problem_of(cell, run)
+        row[:] = [exact_performance(problem, policy) for policy in memory.recorded]
+        row[:] = problem.normalised(row)
+    return rows
+
+
 @underflow_to_zero
 def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk and return their measured columns.
 
-    The columns are run, steps, episodes, censored and final_performance.
+    The columns are run, steps, episodes, censored and final_performance, and performances if the
+    chunk has curves.
     """
     memory: RunBuffers = _local.__dict__.setdefault("memory", RunBuffers())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
     results = [run_cell(chunk.cell, int(run), memory) for run in runs]
-    return {
+    measured: Measured = {
         "run": runs,
         "steps": np.array([result.steps for result in results], np.int64),
         "episodes": np.array([result.episodes for result in results], np.int64),
         "censored": np.array([result.censored for result in results], np.bool_),
         "final_performance": np.array([result.final_performance for result in results]),
     }
+    if chunk.curves:
+        measured["performances"] = performances(chunk)
+    return measured
 
 
 def sweep(
@@ -320,6 +363,7 @@ def sweep(
     progress: bool | None = None,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
+    curves: bool = False,
 ) -> Results:
     """Compute the runs of a grid of settings that are missing in a directory.
 
@@ -331,7 +375,8 @@ def sweep(
     directory : path
         Directory of the runs. The sweep adds runs to the database ``runs.sqlite``, which an earlier
         sweep may have created, and then writes all runs to the table ``runs.parquet``, which
-        `pandas.read_parquet` can read.
+        `pandas.read_parquet` can read, and the sources of updates that are not of the library to
+        ``about.json``.
     updates : str, Update or sequence of these, optional
         Updates with a kernel, or strings accepted by `pu_lib.updates.as_update`. The default is all
         registered updates with a kernel, with ``pg-es factor=drop``, the update of the paper's
@@ -366,6 +411,11 @@ def sweep(
         paper and for processes that are named after their content.
     adaptive : bool
         Whether to drop settings that are far from the best setting of the same update.
+    curves : bool
+        Whether to keep learning curves: the normalised performance of each run after each of the
+        first 20 steps, and then whenever the number of steps has grown by 10 %, in a column
+        ``performances``. Runs are then computed up to `max_steps`, also after they have reached the
+        target. Other columns do not change.
 
     Returns
     -------
@@ -379,7 +429,7 @@ def sweep(
         If the database is damaged, has runs of another engine or process, or cannot be written.
     ValueError
         If the process cannot be read or its baseline is already optimal, an argument is out of
-        range, or the scheduler cannot be used.
+        range, an update keeps state in its attributes, or the scheduler cannot be used.
     ModuleNotFoundError
         If pandas or pyarrow is not installed.
     """
@@ -395,6 +445,7 @@ def sweep(
         seed,
         parameters,
         experiment,
+        curves,
     )
     computed = run_missing(chunks, directory, workers, scheduler, progress, known, adaptive)
     return read_results(directory, computed)
@@ -453,7 +504,8 @@ def run_missing(
                 if stopping is not None:
                     stopping.note(chunk, measured)
                 bar.update(chunk.count)
-        database.export()
+        updates = {id(chunk.cell.update): chunk.cell.update for chunk in chunks}
+        database.export(made_by(list(updates.values())))
     return computed
 
 

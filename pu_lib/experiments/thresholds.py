@@ -1,23 +1,25 @@
 r"""Statistics of censored times to threshold.
 
 A run that has not passed the threshold at its cap T is **right-censored**: the time is known to be
-at least T. Three statistics are reported together, because they can disagree:
+at least T. Four statistics are reported together, because they can disagree:
 
 - quantiles of the Kaplan-Meier estimate of the distribution of the time, which are infinite if too
   few runs passed;
 - the **restricted mean** :math:`\mathbb E[\min(X, \tau)]`, the area under the Kaplan-Meier survival
   curve up to a horizon :math:`\tau` no larger than any cap. If all runs have the cap T and
   :math:`\tau = T`, the restricted mean is the mean of the recorded times;
+- the interquartile mean, the mean of the recorded times without the lowest and the highest quarter,
+  which is defined here if all runs have the same cap;
 - the censored share.
 
 The interval of a median consists of order statistics of the runs. Its coverage is at least the
 stated level for any distribution, by the binomial distribution. At 95 % it needs `MEDIAN_RUNS`
 runs.
 
-The interval of a mean is the percentile interval of the bootstrap over runs, with a fixed seed. Its
-coverage is asymptotic, and no interval is given for fewer than `MEAN_RUNS` runs. Settings that
-share the random streams of their runs (and, on Random MDPs, their processes) are compared run by
-run: `compare` resamples pairs.
+The interval of a mean or an interquartile mean is the percentile interval of the bootstrap over
+runs, with a fixed seed. Its coverage is asymptotic, and no interval is given for fewer than
+`MEAN_RUNS` runs. Settings that share the random streams of their runs (and, on Random MDPs, their
+processes) are compared run by run: `compare` resamples pairs.
 
 Applicability and issues
 ------------------------
@@ -44,6 +46,7 @@ comparable only if they have the same horizon.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +54,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.arrays import Floats, as_bool_array, as_float, as_float_array
-from pu_lib.experiments.bootstrap import LEVEL, draws, interval, median_rank
+from pu_lib.experiments.bootstrap import (
+    LEVEL,
+    draws,
+    interquartile_mean,
+    interval,
+    lower_quantile,
+    median_rank,
+    resampled_interquartile_mean,
+    resampled_mean,
+)
 
 __all__ = [
     "MEAN_RUNS",
@@ -59,6 +71,7 @@ __all__ = [
     "Comparison",
     "Summary",
     "compare",
+    "estimate",
     "quantile",
     "restricted_mean",
     "summarise",
@@ -89,6 +102,9 @@ class Summary:
         First and ninth deciles.
     mean, mean_low, mean_high : float
         Restricted mean and its interval.
+    iqm, iqm_low, iqm_high : float
+        Interquartile mean of the recorded times and its interval. It is NaN if runs were censored
+        before the last recorded time.
     horizon : float
         Horizon of the restricted mean.
     """
@@ -103,6 +119,9 @@ class Summary:
     mean: float
     mean_low: float
     mean_high: float
+    iqm: float
+    iqm_low: float
+    iqm_high: float
     horizon: float
 
 
@@ -217,9 +236,14 @@ def summarise(
     tau, confidence = _horizon(recorded, horizon), _as_confidence(confidence)
     low, high = _median_interval(recorded, cut, confidence)
     mean_low, mean_high = -np.inf, np.inf
+    iqm, iqm_low, iqm_high = np.nan, -np.inf, np.inf
+    one_cap = np.all(recorded[cut] >= recorded.max())
+    if one_cap:
+        times = np.minimum(recorded, tau)[:, np.newaxis]
+        iqm, iqm_low, iqm_high = estimate(times, "iqm", confidence)[:, 0].tolist()
     if len(recorded) >= MEAN_RUNS:
         index = draws(len(recorded))
-        if np.all(recorded[cut] >= recorded.max()):
+        if one_cap:
             # With one cap the restricted mean is the mean of the times: no loop is needed.
             means = np.minimum(recorded, tau)[index].mean(axis=1)
         else:
@@ -237,8 +261,49 @@ def summarise(
         mean=restricted_mean(recorded, cut, tau),
         mean_low=mean_low,
         mean_high=mean_high,
+        iqm=iqm,
+        iqm_low=iqm_low,
+        iqm_high=iqm_high,
         horizon=tau,
     )
+
+
+def estimate(values: Floats, statistic: str, confidence: float = LEVEL) -> Floats:
+    """Return a statistic of each column of runs, with its interval.
+
+    Parameters
+    ----------
+    values : ndarray, shape (runs, columns)
+        Values of the runs, none of them censored.
+    statistic : {"median", "mean", "iqm"}
+        The median (the lower one of two), the mean or the interquartile mean.
+    confidence : float
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    ndarray, shape (3, columns)
+        The statistic and the ends of its interval, as in `Summary`.
+    """
+    n = len(values)
+    low, high = np.float64(-np.inf), np.float64(np.inf)
+    if statistic == "median":
+        centre = lower_quantile(values, 0.5)
+        if k := median_rank(n, (1.0 - confidence) / 2.0):
+            ordered = np.sort(values, axis=0)
+            low, high = ordered[k - 1], ordered[-k]
+    else:
+        means, resample = _MEANS[statistic]
+        centre = means(values)
+        if n >= MEAN_RUNS:
+            low, high = interval(resample(values), confidence)
+    return np.stack(np.broadcast_arrays(centre, low, high))
+
+
+_MEANS: dict[str, tuple[Callable[[Floats], Any], Callable[[Floats], Floats]]] = {
+    "mean": (lambda values: values.mean(axis=0), resampled_mean),
+    "iqm": (interquartile_mean, resampled_interquartile_mean),
+}
 
 
 def compare(

@@ -223,6 +223,11 @@ TYPED: dict[str, dict[str, Any]] = {
         "--scheme": st.sampled_from(["HiOffPol", "x", ""]),
     },
     "collect": {"": st.sampled_from(["/nowhere", "", "/dev/null", OUT]), "--out": st.just(OUT)},
+    "show": {
+        "": st.sampled_from(["/nowhere", "", "/dev/null", OUT]),
+        "--x": st.sampled_from(["step", "n_states", "x", ""]),
+        "--statistic": st.sampled_from(["iqm", "mode", ""]), "--figure": st.just("{out}/a.png"),
+    },
     "nonsense": {"--step-size": NUMBER},
 }  # fmt: skip
 

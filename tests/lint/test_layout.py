@@ -17,7 +17,7 @@ CHAPTERS = ["random_search", "evolutionary_search", *map(folder_of, chapters())]
 ROOMS = """
 arrays exact extras files progress settings world
 compiling formatting interface kernels parametrizations updates
-domains environments mdp sparse trajectories two_action_dynamics
+domains environments mdp records sparse trajectories two_action_dynamics
 engine
 cycle_examples deterministic
 experiments

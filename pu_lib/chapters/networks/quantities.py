@@ -18,7 +18,7 @@ own, and ``tuned="post hoc"`` names them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -31,6 +31,7 @@ from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.chapters.networks.runs import HERE, best_step_sizes, optimal_reward, protocol
+from pu_lib.experiments.bootstrap import interquartile_mean
 
 __all__ = [
     "Growth",
@@ -132,19 +133,6 @@ def recoveries(
     runs = _runs(task, method, tuned)
     runs = runs[runs.length == length]
     return runs[runs.learnt] if learnt else runs
-
-
-def interquartile_mean(values: Sequence[float] | Floats) -> float:
-    """Return the mean of the values without the lowest and the highest quarter, rounded down.
-
-    Examples
-    --------
-    >>> interquartile_mean([1, 2, 3, 100])
-    2.5
-    """
-    ordered = np.sort(np.asarray(values, float))
-    cut = len(ordered) // 4
-    return float(ordered[cut : len(ordered) - cut].mean())
 
 
 def _resamples(count: int) -> Any:
