@@ -786,6 +786,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         lambda: Dominoes(states=8, updates=list(COMPUTED)),
         [
             ("radio", "a few", "Space"),
+            "Add a state: is your guess right?",
             ("button", "Add a state", "Enter"),
             *(
                 f"{label_of(name)} {words} instead of {domino(8, name, '1/8')}"
