@@ -277,18 +277,18 @@ def publish(app: Sphinx, config: Config) -> None:
 
 def write_downloads(app: Sphinx, exception: Exception | None) -> None:
     """Write plain copies of the notebooks, with outputs, where the download buttons find them."""
-    if exception is not None or app.builder.name != "html":
+    targets = sorted((Path(app.outdir) / "_sources" / "book").glob("*.ipynb"))
+    if exception is not None or app.builder.name != "html" or not targets:
         return
     sys.path.append(str(ROOT / "tools"))
     from plain import Book, install_cell, plain_notebook
 
     repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
     book = Book(Path(app.srcdir))
-    for path in sorted(book.folder.glob("*.ipynb")):
-        copy = plain_notebook(path, book, outputs=True)
+    for target in targets:
+        copy = plain_notebook(book.folder / target.name, book, outputs=True)
         if repository:
             copy["cells"].insert(0, install_cell(repository))
-        target = Path(app.outdir) / "_sources" / "book" / path.name
         target.write_text(json.dumps(copy, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 

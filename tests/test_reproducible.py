@@ -12,8 +12,8 @@ from pu_notebooks import CACHES
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
-    "_config.yml", "book", "pu_lib", "proofs", "sphinx_ext", "tools", "web", "requirements.txt",
-    "package-lock.json", "pyproject.toml",
+    "CITATION.cff", "_config.yml", "book", "pu_lib", "proofs", "sphinx_ext", "tools", "web",
+    "requirements.txt", "package-lock.json", "pyproject.toml",
 )  # fmt: skip
 PAGES = ["book/guide", "book/updates"]
 """Chapters with explorers, styled tables, theorems, findings and plots."""

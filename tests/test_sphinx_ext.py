@@ -240,6 +240,7 @@ def test_repository_address_adds_buttons_and_a_base_url() -> None:
 def test_downloads_install_the_library_if_there_is_an_address(tmp_path: Path) -> None:
     path = tmp_path / "_sources" / "book" / "domino.ipynb"
     path.parent.mkdir(parents=True)
+    path.touch()  # Sphinx copies the notebooks that are pages
     config = SimpleNamespace(html_theme_options={"repository_url": ""})
     builder = SimpleNamespace(name="html")
     root = str(pu_notebooks.ROOT)
