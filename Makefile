@@ -56,7 +56,7 @@ search: $(ENV)/.installed  ## Search random MDPs for cycles of CE: SEARCH="--mdp
 
 NETWORKS ?= _build/networks
 
-networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in NETWORKS=DIR (half an hour on one core)
+networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in NETWORKS=DIR (an hour on one core)
 	$(BIN)/python -m pu_lib.chapters.networks --out $(NETWORKS)
 
 REWARD_HACK ?= _build/reward-hack
@@ -70,8 +70,9 @@ steps: $(ENV)/.installed  ## Generate the update steps of the explorers from the
 serve: book  ## Serve the book at http://localhost:8000 (PORT=8001 for another port)
 	@$(BIN)/python tools/serve.py --port $(PORT)
 
-lab: $(ENV)/.installed  ## Open the chapters in JupyterLab
-	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) start.ipynb
+lab: $(ENV)/.installed  ## Open copies of the chapters in JupyterLab; edited copies in _build/lab are kept
+	$(BIN)/python tools/plain.py _build/lab
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) _build/lab/start.ipynb
 
 pdf: book browser  ## Print the whole book to _build/book.pdf
 	$(BIN)/python tools/pdf.py

@@ -18,6 +18,6 @@ export default [
   { languageOptions: { globals: globals.browser } },
   { files: ["pu_lib/**"], languageOptions: { globals: Object.fromEntries(names.map((name) => [name, false])) } },
   { files: shared.map(([path]) => path), rules: { "no-unused-vars": ["error", { varsIgnorePattern: `^(${names.join("|")})$` }] } },
-  { files: ["web/**"], languageOptions: { globals: { DOCUMENTATION_OPTIONS: false, require: false } } },
+  { files: ["web/**"], languageOptions: { globals: { DOCUMENTATION_OPTIONS: false, Scorer: false, Search: false, require: false } } },
   { files: ["**/*.cjs"], languageOptions: { globals: globals.node } },
 ];

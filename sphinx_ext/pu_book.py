@@ -14,20 +14,20 @@ Each function below makes one change:
   host to every page, and Sphinx's MathJax, because `pu_formulas` typesets the formulas.
 - `share_html_handlers`, `add_all_widgets`: support one page with all chapters, for the PDF.
 - `write_in_parallel`: write pages on all processors.
-- `tidy_statements`: add index entries for theorem boxes (the search finds "Theorem 5"), and remove
-  the second "Theorem" from their titles.
+- `tidy_statements`: add index entries for theorem boxes (the search finds "Theorem 5"), remove the
+  second "Theorem" from titles without a number, and add a permanent link to each title.
 - `keep_index_entries`: keep the search entries of pages that are not rewritten.
 - `list_titles`: list statements in their index by chapter and title, not by label.
 - `number_by_chapter`: number exercises by chapter, as the text refers to them.
 - `publish`: derive launch buttons, canonical and preview addresses from the repository's public
-  address in ``_config.yml``; omit them if it is empty.
-- `install_in_downloads`: install the library in downloaded chapters if the repository has a public
-  address.
+  address in ``_config.yml``, or omit them if it is empty; take the author from ``CITATION.cff``.
+- `write_downloads`: offer plain copies of the notebooks for download, with outputs and, if the
+  repository has a public address, a cell that installs the library.
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
 - `explain_terms`: show the first sentence of a glossary definition on links to its term.
 - `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
-- `mend_search`: omit formulas from search excerpts, where they would appear as LaTeX; fix searches
-  for words that are properties of every JavaScript object, such as "constructor".
+- `mend_search`: rank search results (``web/search.js``), omit formulas from excerpts, where they
+  would appear as LaTeX, and fix searches for words such as "constructor".
 - `skip_final_collection`: end the process as soon as the last page is written.
 - `LedgerDirective`: insert tables of `pu_lib.claims.tables` into Markdown pages.
 """
@@ -35,6 +35,7 @@ Each function below makes one change:
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import shutil
@@ -44,6 +45,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+import yaml
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from pu_notebooks import ROOT, digest
@@ -58,6 +60,7 @@ from sphinx_proof.domain import ProofIndex
 from sphinx_proof.nodes import NODE_TYPES, unenumerable_node
 
 MODULES = ROOT / "node_modules"
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 
 ASSETS = {
     "mathjax/es5/output/chtml/fonts/woff-v2": "mathjax/output/chtml/fonts/woff-v2",
@@ -184,9 +187,11 @@ def tidy_statements(app: Sphinx, document: nodes.document) -> None:
         )
         # the index domain has already collected the entries of this page, so add the new ones
         app.env.get_domain("index").entries.setdefault(docname, []).extend(entries)
-        if name.split()[0].lower() in KINDS:
+        if name.split()[0].lower() in KINDS and isinstance(node, unenumerable_node):
             _unwrap(title)
             node["classes"].append("named")
+        link = f'<a class="headerlink" href="#{node["ids"][0]}" title="Link to this box">#</a>'
+        title += nodes.raw("", link, format="html")
 
 
 def _titles(env: BuildEnvironment) -> dict[str, str]:
@@ -248,12 +253,14 @@ def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Restart the numbering of exercises in each chapter, which Sphinx does not do."""
     for kinds in env.toc_fignumbers.values():
         for count, label in enumerate(kinds.get("exercise", {}), start=1):
-            kinds["exercise"][label] = (count,)
+            *chapter, _ = kinds["exercise"][label]
+            kinds["exercise"][label] = (*chapter, count)
     return []
 
 
 def publish(app: Sphinx, config: Config) -> None:
-    """Derive all public addresses from that of the repository, or remove them if it is empty."""
+    """Derive the author from ``CITATION.cff`` and public addresses from that of the repository."""
+    config.author = " and ".join(author["name"] for author in CITATION["authors"])
     options = config.html_theme_options
     repository = (options.get("repository_url") or "").rstrip("/")
     if not repository:
@@ -268,18 +275,21 @@ def publish(app: Sphinx, config: Config) -> None:
         config.html_baseurl = f"https://{owner}.github.io/{name}/"
 
 
-def install_in_downloads(app: Sphinx, exception: Exception | None) -> None:
-    """Add a first cell that installs the library to each downloadable notebook.
+def write_downloads(app: Sphinx, exception: Exception | None) -> None:
+    """Write plain copies of the notebooks, with outputs, where the download buttons find them."""
+    if exception is not None or app.builder.name != "html":
+        return
+    sys.path.append(str(ROOT / "tools"))
+    from plain import Book, install_cell, plain_notebook
 
-    If the repository has no public address, there is no source to install from.
-    """
     repository = (app.config.html_theme_options.get("repository_url") or "").rstrip("/")
-    if exception is None and repository:
-        sys.path.append(str(ROOT / "tools"))
-        from colab import with_install_cell
-
-        for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
-            path.write_text(with_install_cell(path.read_text("utf-8"), repository), "utf-8")
+    book = Book(Path(app.srcdir))
+    for path in sorted(book.folder.glob("*.ipynb")):
+        copy = plain_notebook(path, book, outputs=True)
+        if repository:
+            copy["cells"].insert(0, install_cell(repository))
+        target = Path(app.outdir) / "_sources" / "book" / path.name
+        target.write_text(json.dumps(copy, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def preview(
@@ -298,7 +308,14 @@ def preview(
     }
     if base:
         tags["og:url"] = f"{base}{pagename}.html"
+    cited = {
+        "citation_title": CITATION["title"],
+        "citation_author": app.config.author,
+        "citation_publication_date": app.config.copyright,
+        "citation_version": CITATION["version"],
+    }
     lines = [f'<meta property="{key}" content="{value}">' for key, value in tags.items()]
+    lines += [f'<meta name="{key}" content="{value}">' for key, value in cited.items()]
     lines.append('<meta name="twitter:card" content="summary_large_image">')
     context["metatags"] = context.get("metatags", "") + "\n".join(lines)
     for group in context.get("header_buttons", []):
@@ -338,29 +355,12 @@ def clear_definitions(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
         del env.pu_definitions
 
 
-SEARCH = """
-document.addEventListener("DOMContentLoaded", () => {
-  const toText = Search.htmlToText;
-  Search.htmlToText = (text, anchor) => {
-    const page = new DOMParser().parseFromString(text, "text/html");
-    page.querySelectorAll(".math").forEach((formula) => formula.replaceWith("\u2026"));
-    return toText(page.documentElement.outerHTML, anchor);
-  };
-  // The search looks words up in two objects, where it finds "constructor" and "__proto__" even if
-  // no page has these words. Let the objects inherit only the method that the search calls.
-  const bare = Object.create(null, { hasOwnProperty: { value: Object.prototype.hasOwnProperty } });
-  const { terms, titleterms } = Search._index;
-  [terms, titleterms].forEach((words) => Object.setPrototypeOf(words, bare));
-});
-"""
-
-
 def mend_search(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Remove LaTeX from search excerpts and inherited properties from the word index."""
+    """Add the script that changes the search to the search page."""
     if pagename == "search":
-        app.add_js_file(None, body=SEARCH)
+        app.add_js_file("search.js", loading_method="defer")
 
 
 IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')
@@ -434,6 +434,7 @@ class LedgerDirective(SphinxDirective):
         "errata_table",
         "ledger_table",
         "power_table",
+        "standing",
         "statement_index",
         "summary",
         "what_stands",
@@ -476,12 +477,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", preview, priority=900)
     app.connect("build-finished", copy_assets)
     app.connect("build-finished", mend_scripts)
-    app.connect("build-finished", install_in_downloads)
+    app.connect("build-finished", write_downloads)
     app.connect("build-finished", unpack_pictures)
     app.connect("build-finished", forget_after_warnings, priority=900)
     app.connect("build-finished", skip_final_collection, priority=950)
     app.add_js_file("early.js", priority=1)
     app.add_js_file("book.js", loading_method="defer")
-    for sheet in ("vendor/serif/wght.css", "vendor/serif/wght-italic.css", "book.css"):
+    serif = ("vendor/serif/wght.css", "vendor/serif/wght-italic.css")
+    for sheet in (*serif, "book.css", "landing.css"):
         app.add_css_file(sheet, priority=900)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}

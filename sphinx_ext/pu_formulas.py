@@ -83,7 +83,7 @@ def typeset_pages(app: Sphinx, exception: Exception | None) -> None:
     markup, style = typeset(formulas)
     known = dict(zip(formulas, markup, strict=True))
     for (latex, _), output in known.items():
-        if "<mjx-merror" in output:
+        if "<mjx-merror" in output or 'mathcolor="red"' in output:  # red: an unknown macro
             logging.getLogger(__name__).warning(f"MathJax cannot typeset: {latex}")
 
     def replacement(match: re.Match[str]) -> str:

@@ -42,7 +42,7 @@ from pu_lib.claims import (
 )
 from pu_lib.claims.proofs import proofs_of
 from pu_lib.claims.render import badge
-from pu_lib.claims.tables import errata_table, ledger_table
+from pu_lib.claims.tables import errata_table, ledger_table, question, versus
 from pu_lib.updates import label_of
 
 ROOT = Path(__file__).parent.parent
@@ -183,6 +183,27 @@ def test_earlier_statuses_stand_beside_the_status() -> None:
         fold = shown.partition("<small>earlier: reproduced</small>")[2].partition("</details>")[0]
         assert "reproduced until 23 November, 17:13. The criterion was: Factor below 2" in fold
     assert "earlier" not in confirm("sec:cliff/best")._repr_html_()
+
+
+def test_table_of_statements_links_to_the_verdicts() -> None:
+    name = "thm:unlearn/i/pg-sm"
+    (claim,) = select([name])
+    table = versus((name, "$n'\\ge n$", "True."))
+    assert f'<a href="#{name}">{claim.number}</a>' in table
+    assert f'id="{name}"' in confirm(name)._repr_html_()
+    assert claim.status.value in table
+    with pytest.raises(ValueError, match="'thm:nothing' is not in the ledger"):
+        versus(("thm:nothing", "", ""))
+
+
+def test_first_choice_of_a_question_is_right() -> None:
+    asked = question("How many?", "thm:unlearn/i/pg-sm", ("b", "It is b."), ("a", "It is not a."))
+    first, second = re.findall(r"<summary>(.*?)</summary><p>(.*?)</p>", asked)
+    assert first == ("a", "<strong>Not quite.</strong> It is not a.")
+    assert second[0] == "b"
+    assert second[1].startswith('<strong>Right.</strong> It is b. <a href="#thm:unlearn/i/pg-sm">')
+    with pytest.raises(ValueError, match="'thm:nothing' is not in the ledger"):
+        question("?", "thm:nothing", ("a", "b"))
 
 
 def test_confirm_displays_findings_as_data() -> None:

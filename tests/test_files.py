@@ -205,7 +205,6 @@ EXEMPT = {
     "pu_lib/experiments/jobs.py": 1,  # appended
     "pu_lib/files.py": 2,  # `replace_file`
     "pu_lib/drawing/style.py": 2,  # the definition of `savefig`
-    "tools/colab.py": 1,  # a new folder
     "tools/translate.py": 1,  # a generated file of the library
     "tools/note.py": 3,  # the sources of the article in the build folder
     "tools/mutants.py": 3,  # copies of the repository; outcomes are appended

@@ -27,11 +27,14 @@ ROOT = Path(__file__).parent.parent
 EXECUTED = ROOT / "_build" / "jupyter_execute"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LARGEST_PAGE, LARGEST_MEDIAN, LARGEST_BOOK = 3_000_000, 1_000_000, 40_000_000
+"""Largest sizes in bytes; that of the book does not count the notebooks, which no page loads."""
 PAPER = 643
 """Width of a printed line on A4 in pixels; the right margin has another 75 pixels."""
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
-PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapters"]), "genindex"]
+CHAPTERS = [chapter for part in TOC["parts"] for chapter in part["chapters"]]
+ENTRIES = [entry for chapter in CHAPTERS for entry in (chapter, *chapter.get("sections", ()))]
+PAGES = [TOC["root"], *(e["file"] for e in ENTRIES if "/api/" not in e["file"]), "genindex"]
 
 TOLERATED: dict[str, str] = {}
 """Accessibility rules that pages may violate, with reasons."""
@@ -223,6 +226,37 @@ def test_formulas_are_typeset_in_the_page(book: Path, name: str) -> None:
     page = (book / f"{name}.html").read_text("utf-8")
     assert formulas_of(page) == []
     assert page.count('class="math ') == page.count("<mjx-container")
+
+
+def test_statements_are_numbered_by_chapter_and_have_permanent_links(book: Path) -> None:
+    title = re.compile(
+        r'<div class="proof \w+ ours[^>]* id="([\w-]+)">\s*<p class="admonition-title">'
+        r'<span class="caption-number">\w+ (\d+)\.(\d+) </span>.*?href="#([\w-]+)"'
+    )
+    chapters = {}
+    for name in PAGES:
+        page = (book / f"{name}.html").read_text("utf-8")
+        boxes = title.findall(page)
+        assert len(boxes) == len(re.findall(r'<div class="proof \w+ ours', page)), name
+        assert [number for _, _, number, _ in boxes] == [str(k + 1) for k in range(len(boxes))]
+        assert all(label == anchor for label, _, _, anchor in boxes)
+        if boxes:
+            (chapters[name],) = {chapter for _, chapter, _, _ in boxes}
+    assert len(set(chapters.values())) == len(chapters) > 5
+
+
+def test_statement_can_be_cited(server: str, tab: Page) -> None:
+    visit = Visit(tab, f"{server}book/unlearning.html#thm-unlearn-softmax", server)
+    box = visit.page.locator("#thm-unlearn-softmax")
+    number = box.locator(".caption-number").inner_text().strip()
+    box.get_by_role("button", name=f"Cite {number}").click()
+    link, bibtex = visit.page.locator("dialog.pu-cite pre").all_inner_texts()
+    assert link.endswith("book/unlearning.html#thm-unlearn-softmax")
+    assert f"companion: {number}}}" in bibtex
+    assert f"url = {{{link}}}" in bibtex
+    visit.page.keyboard.press("Escape")
+    assert not visit.page.locator("dialog.pu-cite[open]").count()
+    visit.close()
 
 
 def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:
@@ -692,7 +726,8 @@ def test_page_sizes_are_limited(book: Path) -> None:
     heavy = {name: size for name, size in sizes.items() if size > LARGEST_PAGE}
     assert not heavy, heavy
     assert statistics.median(sizes.values()) <= LARGEST_MEDIAN, sizes
-    assert sum(path.stat().st_size for path in book.rglob("*") if path.is_file()) <= LARGEST_BOOK
+    files = [path for path in book.rglob("*") if path.is_file() and path.suffix != ".ipynb"]
+    assert sum(path.stat().st_size for path in files) <= LARGEST_BOOK
 
 
 def test_executed_notebooks_have_no_widget_errors(book: Path) -> None:

@@ -2,6 +2,7 @@
 
 import html
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -239,27 +240,31 @@ def test_repository_address_adds_buttons_and_a_base_url() -> None:
 def test_downloads_install_the_library_if_there_is_an_address(tmp_path: Path) -> None:
     path = tmp_path / "_sources" / "book" / "domino.ipynb"
     path.parent.mkdir(parents=True)
-    before = (pu_notebooks.ROOT / "book" / "domino.ipynb").read_text("utf-8")
-    path.write_text(before, "utf-8")
     config = SimpleNamespace(html_theme_options={"repository_url": ""})
-    app: Any = SimpleNamespace(config=config, outdir=str(tmp_path))
-    pu_book.install_in_downloads(app, None)
-    assert path.read_text("utf-8") == before
+    builder = SimpleNamespace(name="html")
+    root = str(pu_notebooks.ROOT)
+    app: Any = SimpleNamespace(config=config, outdir=str(tmp_path), srcdir=root, builder=builder)
+    pu_book.write_downloads(app, None)
+    first, *_ = json.loads(path.read_text("utf-8"))["cells"]
+    assert "".join(first["source"]).startswith("# ")
     config.html_theme_options["repository_url"] = "https://github.com/someone/the-book/"
-    for _ in range(2):  # a page that is not rewritten keeps its download
-        pu_book.install_in_downloads(app, None)
-        first, second = json.loads(path.read_text("utf-8"))["cells"][:2]
-        assert 'git+https://github.com/someone/the-book"' in first["source"]
-        assert "".join(second["source"]).startswith("# ")
+    pu_book.write_downloads(app, None)
+    first, second, *_ = json.loads(path.read_text("utf-8"))["cells"]
+    assert "clone --quiet --depth 1 https://github.com/someone/the-book " in "".join(
+        first["source"]
+    )
+    assert "".join(second["source"]).startswith("# ")
 
 
 def test_exercises_are_numbered_by_chapter() -> None:
     numbers = {
         "a": {"exercise": {"ex-a1": (1,), "ex-a2": (2,)}, "figure": {"fig-a": (1,)}},
         "b": {"exercise": {"ex-b1": (3,), "ex-b2": (4,)}, "figure": {"fig-b": (2,)}},
+        "numbered": {"exercise": {"ex-c1": (7, 1), "ex-c2": (7, 2)}},
     }
     assert number_by_chapter(SimpleNamespace(), SimpleNamespace(toc_fignumbers=numbers)) == []
     assert numbers["b"]["exercise"] == {"ex-b1": (1,), "ex-b2": (2,)}
+    assert numbers["numbered"]["exercise"] == {"ex-c1": (7, 1), "ex-c2": (7, 2)}
     assert numbers["b"]["figure"] == {"fig-b": (2,)}, "figures count through the book"
 
 
@@ -281,6 +286,20 @@ def test_statements_are_listed_by_title_in_chapter_order() -> None:
         ("Unlearning", [("X", "thm-x"), ("Lemma", "lem-y")]),
         ("Domino", [("Z", "thm-z")]),
     ]
+
+
+@pytest.mark.parametrize("latex", [r"\etaS(n)", r"\frac{1}"])
+def test_formula_with_an_error_is_a_warning(
+    latex: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = 'class="math notranslate nohighlight"'
+    (tmp_path / "page.html").write_text(f"<p><span {kind}>\\({latex}\\)</span></p>")
+    app: Any = SimpleNamespace(outdir=str(tmp_path), builder=SimpleNamespace(format="html"))
+    logger = logging.getLogger("sphinx.pu_formulas")
+    logger.addHandler(caplog.handler)
+    typeset_pages(app, None)
+    logger.removeHandler(caplog.handler)
+    assert f"MathJax cannot typeset: {latex}" in caplog.text
 
 
 def test_typeset_pages_is_idempotent(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def work(entry: dict[str, Any]) -> str:
 def citation() -> str:
     """Return a list of the book and the paper from the entries of ``CITATION.cff``."""
     book = _citation()
-    return f"- {work(book)}\n- {work(book['preferred-citation'])}"
+    return f"- {work(book)}\n- {work(book['references'][0])}"
 
 
 def settings() -> dict[str, Any]:

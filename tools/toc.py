@@ -2,6 +2,7 @@
 
 A chapter is a notebook ``book/<name>.ipynb`` with a file ``pu_lib/chapters/<name>/claims.toml``
 that has a ``title`` and an ``order``. Chapters that ``_toc.yml`` lists in another part stay there.
+A page ``book/more-on-<name>.ipynb`` is listed below its chapter.
 ``make book`` runs this script first. It exits with an error if a page is not listed or a listed
 page does not exist. ``start.ipynb``, which JupyterLab opens first, lists all notebooks.
 """
@@ -48,11 +49,13 @@ def table(root: Path = ROOT) -> str:
     }
     ours = [f"book/{name}" for name in chapters()]
     part["chapters"] = [{"file": file} for file in ours if file not in elsewhere]
-    listed = [
-        contents["root"],
-        *(c["file"] for part in contents["parts"] for c in part["chapters"]),
-    ]
     pages = {f"book/{path.stem}" for path in (root / "book").iterdir() if path.suffix in SUFFIXES}
+    listed = [contents["root"]]
+    for chapter in (chapter for part in contents["parts"] for chapter in part["chapters"]):
+        more = chapter["file"].replace("book/", "book/more-on-")
+        if more in pages:
+            chapter["sections"] = [{"file": more}]
+        listed += [chapter["file"], *([more] if more in pages else [])]
     if lost := sorted(pages - set(listed)):
         raise ValueError(
             f"{', '.join(lost)}: not in the table of contents. A chapter needs pu_lib/chapters/"
@@ -80,7 +83,8 @@ TRY = """from pu_lib.claims import confirm
 confirm("prop:non-monotonicity")"""
 
 CLOSE = """Most chapters end with exercises, and with *Change it*, cells that are made to be edited.
-What you change stays yours: `git diff` shows it, `git restore book` brings the chapters back."""
+`make lab` writes the chapters to `_build/lab` in plain Markdown and keeps those that you have
+edited; delete one to get a new copy."""
 
 
 def start(root: Path = ROOT) -> str:
@@ -94,7 +98,8 @@ def start(root: Path = ROOT) -> str:
     contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     lines: list[str] = []
     for part in contents["parts"]:
-        files = [root / f"{chapter['file']}.ipynb" for chapter in part["chapters"]]
+        entries = [entry for c in part["chapters"] for entry in (c, *c.get("sections", ()))]
+        files = [root / f"{entry['file']}.ipynb" for entry in entries]
         items = [_item(file) for file in files if file.exists()]
         lines += [f"## {part['caption']}", "", *items, ""] if items else []
     cells = [_cell("markdown", WELCOME), _cell("code", TRY), _cell("markdown", "\n".join(lines))]

@@ -82,3 +82,63 @@
   window.addEventListener("resize", later(arrange));
   window.addEventListener("click", later(arrange)); // a click may expand collapsed content
 })();
+
+// "cite" beside the title of a statement opens a dialog with a permanent link and BibTeX.
+(() => {
+  const meta = (name) => document.querySelector(`meta[name="citation_${name}"]`)?.content ?? "";
+  const page = document.querySelector('link[rel="canonical"]')?.href ?? location.href.split("#")[0];
+  const dialog = document.createElement("dialog");
+  dialog.className = "pu-cite";
+  dialog.setAttribute("aria-label", "Cite");
+
+  const element = (tag, text) => {
+    const made = document.createElement(tag);
+    made.textContent = text;
+    return made;
+  };
+  const button = (text, action) => {
+    const made = element("button", text);
+    made.addEventListener("click", action);
+    return made;
+  };
+  const copyable = (label, text) => {
+    const shown = element("pre", text);
+    const copy = button(`Copy ${label}`, () => navigator.clipboard?.writeText(text).then(
+      () => (copy.textContent = "Copied"),
+      () => getSelection().selectAllChildren(shown),
+    ));
+    return [shown, copy];
+  };
+  const show = (words, anchor) => {
+    const address = `${page}#${anchor}`;
+    const bibtex = [
+      `@misc{pulib-${anchor},`,
+      `  author = {{${meta("author")}}},`,
+      `  title = {${meta("title")}: ${words}},`,
+      `  year = {${meta("publication_date")}},`,
+      `  note = {Version ${meta("version")}},`,
+      ...(location.protocol === "file:" ? [] : [`  url = {${address}}`]),
+      "}",
+    ].join("\n");
+    dialog.replaceChildren(
+      element("p", `${words}. The number may change with the version; the link does not.`),
+      ...copyable("link", address), ...copyable("BibTeX", bibtex),
+      button("Close", () => dialog.close()),
+    );
+    dialog.showModal();
+  };
+
+  document.querySelectorAll("div.proof > p.admonition-title").forEach((title) => {
+    const anchor = title.querySelector(".headerlink")?.hash.slice(1);
+    if (!anchor) return;
+    const number = title.querySelector(".caption-number")?.textContent.trim();
+    const plain = title.cloneNode(true);
+    plain.querySelectorAll(".caption-number, .headerlink").forEach((part) => part.remove());
+    const words = title.closest(".named") ? plain.textContent.trim() : number;
+    const cite = button("cite", () => show(words, anchor));
+    cite.className = "pu-cite-button";
+    cite.ariaLabel = `Cite ${words}`;
+    title.append(cite);
+  });
+  document.body.append(dialog);
+})();

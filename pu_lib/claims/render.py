@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pu_lib.claims.catalog import Claim, changes_of
 from pu_lib.claims.proofs import proofs_of, theorem_link
-from pu_lib.claims.recorder import Check, Finding, Status, Tally
+from pu_lib.claims.recorder import Check, Status, Tally
 from pu_lib.formatting import format_value, to_html
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def claim_html(judged: Judgement) -> str:
     if judged.repeats_the_claim:
         return claims_html([judged])
     return (
-        f'<div class="{_classes(judged.finding)}"><p>{_line(judged)}</p><details class="how">'
+        f'<div {_attributes(judged)}><p>{_line(judged)}</p><details class="how">'
         f"<summary>How this was checked</summary>{_how(judged)}</details></div>"
     )
 
@@ -158,20 +158,23 @@ def claims_html(judgements: Sequence[Judgement]) -> str:
     if len(judgements) == 1 and not judgements[0].repeats_the_claim:
         return claim_html(judgements[0])
     lines = "".join(
-        f'<details class="{_classes(judged.finding)} how"><summary>{_line(judged)}</summary>'
+        f"<details {_attributes(judged, 'how')}><summary>{_line(judged)}</summary>"
         f"{_how(judged)}</details>"
         for judged in judgements
     )
     return f'<div class="verdicts">{lines}</div>'
 
 
-def _classes(finding: Finding) -> str:
-    return f"verdict verdict-{finding.status.name.lower()}"
+def _attributes(judged: Judgement, more: str = "") -> str:
+    """Return the identifier, which is that of the claim's row in the ledger, and the classes."""
+    classes = f"verdict verdict-{judged.finding.status.name.lower()} {more}".rstrip()
+    return f'id="{html.escape(judged.claim.id)}" class="{classes}"'
 
 
 def _line(judged: Judgement) -> str:
     """Return the badge and number, and the sentence unless the sentence repeats the claim."""
-    number = html.escape(judged.claim.number)
+    row = f"ledger.html#{html.escape(judged.claim.id)}"
+    number = f'<a href="{row}">{html.escape(judged.claim.number)}</a>'
     said = f':</small> <span class="said">{to_html(judged.sentence)}</span>'
     said = "</small>" if judged.repeats_the_claim else said
     return f"{badge(judged.finding.status)}{earlier_badge(judged.claim)} <small>{number}{said}"

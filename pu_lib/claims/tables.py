@@ -86,6 +86,22 @@ def summary() -> Html:
     )
 
 
+def standing() -> Html:
+    """Return the counts of the paper's statements by status in one line, with links to them."""
+    words = {"holds": "hold", "corrected": "need a correction", "false": "are false"}
+    counts = scope_counts()[Scope.STATEMENT]
+    items = "".join(
+        f'<li class="verdict-{status.name.lower()}"><a href="{_asking(Scope.STATEMENT, status)}">'
+        f"<b>{count}</b> {words.get(status.name.lower(), status.value)}</a></li>"
+        for status, count in counts.items()
+    )
+    total = f"<b>{sum(counts.values())} statements</b>"
+    claims = f'<a href="ledger.html">{len(ledger())} claims</a>'
+    return Html(
+        f'<div class="standing"><p>{total}, {claims}, each with a check</p><ul>{items}</ul></div>'
+    )
+
+
 def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
     return "".join(
         f'<li>{count} <a href="{_asking(scope, status)}">{badge(status)}</a></li>'
@@ -132,7 +148,8 @@ def _judgement(claim: Claim) -> str:
         "Earlier verdict": earlier_html(claim),
         "What was measured": tallies_list_html(list(map(format_tally, row.get("tallies", ())))),
         "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
-        "Where": f'<a href="{claim.chapter}.html">{html.escape(chapter_title(claim.chapter))}</a>, '
+        "Where": f'<a href="{claim.chapter}.html#{html.escape(claim.id)}">'
+        f"{html.escape(chapter_title(claim.chapter))}</a>, "
         f"on section {html.escape(claim.section)} of the paper",
     }
     listed = "".join(f"<dt>{name}</dt><dd>{fact}</dd>" for name, fact in facts.items() if fact)
@@ -246,12 +263,57 @@ def answer(*lines: tuple[str, str]) -> Html:
     Each line has the identifier of a claim, which is shown as a badge, and a text with formulas
     between dollars. Raises a `ValueError` if there is no such claim.
     """
-    status = {claim.id: claim.status for claim in ledger()}
-    for name, _ in lines:
-        if name not in status:
-            raise ValueError(f"claim: {name!r} is not in the ledger.")
-    items = "".join(f"<li>{badge(status[name])} {to_html(said)}</li>" for name, said in lines)
+    items = "".join(
+        f"<li>{badge(_claim(name).status)} {to_html(said)}</li>" for name, said in lines
+    )
     return Html(f'<ul class="answer">{items}</ul>')
+
+
+def versus(*rows: tuple[str, str, str]) -> Html:
+    """Return a table of the paper's statements beside what holds.
+
+    Each row has the identifier of a claim, the paper's statement and what holds, as texts with
+    formulas between dollars. Raises a `ValueError` if there is no such claim.
+    """
+    body = []
+    for name, printed, holds in rows:
+        claim = _claim(name)
+        head = f'<a href="#{html.escape(name)}">{html.escape(claim.number)}</a>'
+        body.append(
+            f'<tr><th scope="row">{head} {badge(claim.status)}</th>'
+            f"<td>{to_html(printed)}</td><td>{to_html(holds)}</td></tr>"
+        )
+    names = ("Statement", "The paper", "What holds")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+    return Html(f'<table class="versus">{table}</table>')
+
+
+def question(text: str, claim: str, *choices: tuple[str, str]) -> Html:
+    """Return a multiple-choice question whose answer is a claim.
+
+    Each choice has a text and the reply to readers who choose it. The first choice is right; the
+    choices are shown in alphabetical order. They open without a script. Raises a `ValueError` if
+    there is no such claim.
+    """
+    answer_link = f' <a href="#{html.escape(claim)}">{html.escape(_claim(claim).number)}</a>'
+    items = []
+    for choice, reply in sorted(choices):
+        is_right = choice == choices[0][0]
+        judged = f"<strong>{'Right' if is_right else 'Not quite'}.</strong>"
+        items.append(
+            f'<details name="{html.escape(claim)}"><summary>{to_html(choice)}</summary>'
+            f"<p>{judged} {to_html(reply)}{answer_link if is_right else ''}</p></details>"
+        )
+    return Html(f'<div class="question"><p>{to_html(text)}</p>{"".join(items)}</div>')
+
+
+def _claim(name: str) -> Claim:
+    """Return the claim with an identifier."""
+    claims = {claim.id: claim for claim in ledger()}
+    if name not in claims:
+        raise ValueError(f"claim: {name!r} is not in the ledger.")
+    return claims[name]
 
 
 # Statements by number

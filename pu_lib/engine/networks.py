@@ -38,7 +38,7 @@ FIT_STEPS = 10
 CLIP = 0.2
 CLIP_STEPS = 4
 BONUS = 0.01
-"""Weight of the entropy in the loss of PPO-like and of PG-SM with a bonus, and of soft NeuRD."""
+"""Usual weight of the entropy in the losses of PPO-like, PG-SM with a bonus and soft NeuRD."""
 WINDOW = 10
 """Updates whose rewards are added up."""
 
@@ -59,11 +59,11 @@ METHODS = (
 """The methods; compiled code takes the place of a method in this tuple."""
 _PG, _ENTROPY, _PPO, _NEURD, _SOFT, _NPG, _ES, _CE, _MCE, _SCE, _DI, _GREEDY = range(12)
 
-CHAIN, GRID, POLE = range(3)
-"""The kinds of tasks: the chain, the grid and CartPole."""
-CAPS = (100, 50, 200)
+CHAIN, GRID, POLE, LARGE = range(4)
+"""The kinds of tasks: the chain, the grid, CartPole and a larger grid."""
+CAPS = (100, 50, 200, 100)
 """Steps after which an episode of each kind is cut."""
-_SIDE = 7  # of the grid
+_SIDES = (0, 7, 0, 11)  # of the grids
 _LAST = 8  # state of the chain
 _SLIP = 0.1  # probability that the chain turns an action around
 # The cosines of pi/8, pi/4 and 3 pi/8, from square roots.
@@ -81,9 +81,9 @@ class Layers(NamedTuple):
 
     Attributes
     ----------
-    hidden1, hidden2 : ndarray, shape (BATCH, UNITS)
-        The hidden layers.
-    outputs : ndarray, shape (BATCH, A)
+    hidden1, hidden2 : ndarray, shape (n, UNITS)
+        The hidden layers for n states.
+    outputs : ndarray, shape (n, A)
         The scores or the values of the actions.
     """
 
@@ -145,6 +145,11 @@ class Settings(NamedTuple):
         The place of the method in `METHODS`.
     step_size : float
         The step size of the actor; for DI and NPG, that in their targets.
+    bonus : float
+        The weight of the entropy.
+    adam : bool
+        Whether the actor's steps are those of Adam, and not plain gradient steps (SGD). PPO-like,
+        DI and NPG always use Adam.
     """
 
     kind: int
@@ -154,6 +159,8 @@ class Settings(NamedTuple):
     exploration: float
     method: int
     step_size: float
+    bonus: float
+    adam: bool
 
 
 class TrainState(NamedTuple):
@@ -228,10 +235,10 @@ def rows(inputs: int, actions: int) -> int:
     return inputs + 1 + UNITS + 1 + actions + 1
 
 
-def new_layers(actions: int) -> Layers:
+def new_layers(outputs: int, states: int = BATCH) -> Layers:
     """Return layers of zeros."""
-    hidden1, hidden2 = np.zeros((2, BATCH, UNITS))
-    return Layers(hidden1, hidden2, np.zeros((BATCH, actions)))
+    hidden1, hidden2 = np.zeros((2, states, UNITS))
+    return Layers(hidden1, hidden2, np.zeros((states, outputs)))
 
 
 def new_workspace(inputs: int, actions: int) -> Workspace:
@@ -271,7 +278,7 @@ def forward(p: Any, x: Any, layers: Any) -> None:
     b2 = w2 + UNITS
     w3 = b2 + 1
     b3 = w3 + actions
-    for b in range(BATCH):
+    for b in range(len(x)):
         for j in range(UNITS):
             hidden1[b, j] = p[b1, j]
         for i in range(inputs):
@@ -306,7 +313,8 @@ def forward(p: Any, x: Any, layers: Any) -> None:
 def backward(p: Any, x: Any, layers: Any, derivatives: Any, transpose: Any, gradient: Any) -> None:
     """Write the mean gradient of a function with given derivatives with respect to the outputs.
 
-    `layers` are those of `forward`. The hidden layers of `derivatives` and `transpose` are scratch.
+    `layers` are those of `forward`, for a multiple of four states. The hidden layers of
+    `derivatives` and `transpose` are scratch.
     """
     hidden1, hidden2, _ = layers
     slope1, slope2, slopes = derivatives
@@ -320,12 +328,12 @@ def backward(p: Any, x: Any, layers: Any, derivatives: Any, transpose: Any, grad
     for i in range(UNITS):  # the transpose, so that all inner loops run along rows
         for j in range(UNITS):
             transpose[j, i] = p[w2 + i, j]
-    for b in range(BATCH):
+    for b in range(len(x)):
         for j in range(UNITS):
             slope1[b, j] = 0.0
             slope2[b, j] = 0.0
         for a in range(actions):
-            d = slopes[b, a] / BATCH
+            d = slopes[b, a] / len(x)
             gradient[b3, a] += d
             for j in range(UNITS):
                 gradient[w3 + a, j] += hidden2[b, j] * d
@@ -350,7 +358,7 @@ def backward(p: Any, x: Any, layers: Any, derivatives: Any, transpose: Any, grad
             if xi != 0.0:
                 for j in range(UNITS):
                     gradient[i, j] += xi * slope1[b, j]
-    for b in range(0, BATCH, 4):
+    for b in range(0, len(x), 4):
         for i in range(UNITS):
             x0, x1, x2, x3 = hidden1[b, i], hidden1[b + 1, i], hidden1[b + 2, i], hidden1[b + 3, i]
             for j in range(UNITS):
@@ -360,7 +368,7 @@ def backward(p: Any, x: Any, layers: Any, derivatives: Any, transpose: Any, grad
 
 
 @compiled
-def _adam(network: Any, gradient: Any, rate: float) -> None:
+def adam_step(network: Any, gradient: Any, rate: float) -> None:
     """Take a step of Adam along the gradient."""
     p, moments, powers = network
     powers[0] *= 0.9
@@ -479,11 +487,13 @@ def _square(f: Any) -> float:
 
 
 @compiled
-def directions(method: int, batch: Any, step_size: float, scale: float, direction: Any) -> None:
+def directions(
+    method: int, batch: Any, step_size: float, bonus: float, scale: float, direction: Any
+) -> None:
     """Write the direction of each row of scores.
 
-    `step_size` is the step size in the targets of DI and NPG, and PPO-like divides advantages by
-    `scale`.
+    `step_size` is the step size in the targets of DI and NPG, `bonus` is the weight of the entropy,
+    and PPO-like divides advantages by `scale`.
     """
     for b in range(len(batch.scores)):
         f, pi, q, d = batch.scores[b], batch.policy[b], batch.values[b], direction[b]
@@ -493,14 +503,14 @@ def directions(method: int, batch: Any, step_size: float, scale: float, directio
             _pg_sm(pi, q, v, d)
         elif method == _ENTROPY:
             _pg_sm(pi, q, v, d)
-            _add_entropy(f, pi, d)
+            add_entropy(f, pi, bonus, d)
         elif method == _PPO:
             _ppo_like(pi, old_pi, q, v, scale, d)
-            _add_entropy(f, pi, d)
+            add_entropy(f, pi, bonus, d)
         elif method == _NEURD:
             _neurd(q, v, d)
         elif method == _SOFT:
-            _soft_neurd(f, pi, q, v, d)
+            _soft_neurd(f, pi, q, v, bonus, d)
         elif method == _NPG:
             _npg_fit(f, old_f, q, step_size, d)
         elif method == _ES:
@@ -557,11 +567,11 @@ def _log_sum_and_entropy(f: Any, pi: Any) -> tuple[float, float]:
 
 
 @inlined_by_numba
-def _add_entropy(f: Any, pi: Any, d: Any) -> None:
+def add_entropy(f: Any, pi: Any, bonus: float, d: Any) -> None:
     """Add the derivative of the bonus for entropy."""
     log_sum, entropy = _log_sum_and_entropy(f, pi)
     for a in range(len(d)):
-        d[a] -= BONUS * pi[a] * (f[a] - log_sum + entropy)
+        d[a] -= bonus * pi[a] * (f[a] - log_sum + entropy)
 
 
 @inlined_by_numba
@@ -572,11 +582,11 @@ def _neurd(q: Any, v: float, d: Any) -> None:
 
 
 @inlined_by_numba
-def _soft_neurd(f: Any, pi: Any, q: Any, v: float, d: Any) -> None:
+def _soft_neurd(f: Any, pi: Any, q: Any, v: float, bonus: float, d: Any) -> None:
     """Write the advantages of values with a bonus for entropy."""
     log_sum, entropy = _log_sum_and_entropy(f, pi)
     for a in range(len(d)):
-        d[a] = q[a] - v - BONUS * (f[a] - log_sum + entropy)
+        d[a] = q[a] - v - bonus * (f[a] - log_sum + entropy)
 
 
 @inlined_by_numba
@@ -677,11 +687,12 @@ def start(kind: int, state: Any, stream: Any) -> Any:
     state[4] = 0.0
     if kind == CHAIN:
         state[0] = 4.0
-    elif kind == GRID:
+    elif kind != POLE:
+        side = _SIDES[kind]
         u, stream = uniform(stream)
-        place = 1 + int(u * (_SIDE * _SIDE - 2))  # any place but the two corners
-        state[0] = int_to_float(place // _SIDE)
-        state[1] = int_to_float(place % _SIDE)
+        place = 1 + int(u * (side * side - 2))  # any place but the two corners
+        state[0] = int_to_float(place // side)
+        state[1] = int_to_float(place % side)
     else:
         for i in range(4):
             u, stream = uniform(stream)
@@ -726,12 +737,13 @@ def step_task(kind: int, phase: int, end_rewards: Any, state: Any, a: int, strea
         if state[0] >= _LAST:
             return end_rewards[1], True, stream
         return 0.0, False, stream
-    if kind == GRID:
+    if kind != POLE:
+        side = _SIDES[kind]
         way = 1.0 if a % 2 == 0 else -1.0
-        state[a // 2] = min(max(state[a // 2] + way, 0.0), _SIDE - 1.0)
+        state[a // 2] = min(max(state[a // 2] + way, 0.0), side - 1.0)
         if state[0] == 0.0 and state[1] == 0.0:
             return end_rewards[0], True, stream
-        if state[0] == _SIDE - 1.0 and state[1] == _SIDE - 1.0:
+        if state[0] == side - 1.0 and state[1] == side - 1.0:
             return end_rewards[1], True, stream
         return 0.0, False, stream
     force = 10.0 if (a == 1) == (phase == 0) else -10.0
@@ -755,11 +767,12 @@ def write_inputs(kind: int, state: Any, x: Any) -> None:
     if kind == CHAIN:
         for k in range(4):
             x[k] = _TURN[((k + 1) * int(state[0])) % 16]
-    elif kind == GRID:
-        for i in range(2 * _SIDE):
+    elif kind != POLE:
+        side = _SIDES[kind]
+        for i in range(2 * side):
             x[i] = 0.0
         x[int(state[0])] = 1.0
-        x[_SIDE + int(state[1])] = 1.0
+        x[side + int(state[1])] = 1.0
     else:
         x[0] = state[0] / 2.4
         x[1] = state[1]
@@ -804,21 +817,29 @@ def train(settings: Any, state: Any, work: Any, updates: int, earned: Any) -> No
 
 
 @inlined_by_numba
+def draw_action(pi: Any, exploration: float, stream: Any) -> Any:
+    """Draw an action, with a probability uniformly, and return it and the stream."""
+    actions = len(pi)
+    u, stream = uniform(stream)
+    a, total = 0, exploration / actions + (1.0 - exploration) * pi[0]
+    while u >= total and a < actions - 1:
+        a += 1
+        total += exploration / actions + (1.0 - exploration) * pi[a]
+    return a, stream
+
+
+@inlined_by_numba
 def _act(settings: Any, acting: Any, state: Any, work: Any, earned: Any, stream: Any) -> Any:
     """Take a step in each copy of the task, store the transitions and return the stream."""
-    kind, phase, end_rewards, gamma, exploration, method, _ = settings
-    inputs, actions = work.now.shape[1], work.policy.shape[1]
+    kind, phase, end_rewards, gamma, exploration, method = settings[:6]
+    inputs = work.now.shape[1]
     for b in range(BATCH):
         write_inputs(kind, state.tasks[b], work.now[b])
     forward(acting, work.now, work.actor)
     policies(method, work.actor.outputs, work.policy)
     for b in range(BATCH):
         task, pi = state.tasks[b], work.policy[b]
-        u, stream = uniform(stream)
-        a, total = 0, exploration / actions + (1.0 - exploration) * pi[0]
-        while u >= total and a < actions - 1:
-            a += 1
-            total += exploration / actions + (1.0 - exploration) * pi[a]
+        a, stream = draw_action(pi, exploration, stream)
         reward, ended, stream = step_task(kind, phase, end_rewards, task, a, stream)
         stored = state.transitions[state.counts[1] % len(state.transitions)]
         state.counts[1] += 1
@@ -872,7 +893,7 @@ def _train_critic(method: int, acting: Any, state: Any, work: Any) -> None:
     backward(
         critic.parameters, work.states, work.critic, work.derivatives, work.transpose, work.gradient
     )
-    _adam(critic, work.gradient, CRITIC_RATE)
+    adam_step(critic, work.gradient, CRITIC_RATE)
     state.counts[0] += 1
     if state.counts[0] % COPY == 0:
         for i in range(len(state.target)):
@@ -902,12 +923,12 @@ def _train_actor(settings: Any, state: Any, work: Any) -> None:
                     work.old_policy[b, a] = work.policy[b, a]
             if method == _PPO:
                 scale = _spread(work.policy, values)
-        directions(method, batch, step_size, scale, work.derivatives.outputs)
+        directions(method, batch, step_size, settings.bonus, scale, work.derivatives.outputs)
         backward(p, work.states, work.actor, work.derivatives, work.transpose, work.gradient)
-        if method == _PPO:
-            _adam(state.actor, work.gradient, step_size)
+        if method == _PPO or (settings.adam and steps == 1):
+            adam_step(state.actor, work.gradient, step_size)
         elif method in (_NPG, _DI):
-            _adam(state.actor, work.gradient, FIT_RATE)
+            adam_step(state.actor, work.gradient, FIT_RATE)
         else:
             for i in range(len(p)):
                 for j in range(UNITS):

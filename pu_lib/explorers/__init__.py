@@ -15,7 +15,7 @@ from pu_lib.extras import naming_the_extra
 with naming_the_extra():
     import anywidget  # noqa: F401 - so that the error of every module here names the extra
 
-    from pu_lib.explorers.argument import ChangeOfMind, Noise, Price, Symmetry
+    from pu_lib.explorers.argument import ChangeOfMind, Noise, Opening, Price, Symmetry
     from pu_lib.explorers.base import Kept, Live, module
     from pu_lib.explorers.chapters import (
         AtTheWall,
@@ -49,6 +49,7 @@ __all__ = [
     "Kept",
     "Live",
     "Noise",
+    "Opening",
     "Price",
     "RateLimit",
     "Remedies",

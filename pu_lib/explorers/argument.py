@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pu_lib.explorers.base import Live, Policy, module
+from pu_lib.explorers.base import HERE, Live, Policy, module
 from pu_lib.explorers.controls import constant, number, one_of, whole
 from pu_lib.updates import softmax
 
-__all__ = ["ChangeOfMind", "Noise", "Price", "Symmetry"]
+__all__ = ["ChangeOfMind", "Noise", "Opening", "Price", "Symmetry"]
 
 
 class ChangeOfMind(Live):
@@ -29,6 +29,30 @@ class ChangeOfMind(Live):
     n = whole(1, 200, 20)
     eta = one_of(0.125, 0.25, 0.5, 1.0, 2.0, 3.0, start=0.5)
     schedule = one_of("constant", "inverse-sqrt")
+
+
+class Opening(Live):
+    """The race of the landing page: it runs once by itself, then asks the reader for a guess.
+
+    Attributes
+    ----------
+    n : int
+        The number of steps before the swap.
+    again : int
+        The number of steps that the reader guesses about.
+    most : int
+        The largest number of steps that the reader can choose afterwards.
+    eta : float
+        The step size.
+    """
+
+    _esm = module("opening")
+    _css = HERE / "opening.css"
+
+    n = constant(20)
+    again = constant(200)
+    most = constant(200)
+    eta = constant(0.5)
 
 
 class Symmetry(Live):

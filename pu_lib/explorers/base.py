@@ -16,8 +16,8 @@ from pu_lib.updates import PAPER, UPDATES, label_of, style_of
 
 __all__ = ["COMPUTED", "Kept", "Live", "Policy", "module", "numbered"]
 
-_HERE = pathlib.Path(__file__).parent
-_STEPS = re.findall(r'"([^"]+)": \{ kernel', (_HERE / "steps.js").read_text("utf-8"))
+HERE = pathlib.Path(__file__).parent
+_STEPS = re.findall(r'"([^"]+)": \{ kernel', (HERE / "steps.js").read_text("utf-8"))
 
 COMPUTED = tuple(name for name in UPDATES if name in _STEPS)
 """The updates with a step in ``steps.js``."""
@@ -29,7 +29,7 @@ def module(*names: str) -> str:
     `names` are files of this folder without suffix, and the figure's own file is the last one.
     The module begins with ``steps.js``, ``updates.js`` and ``parts.js``.
     """
-    texts = [_HERE / f"{part}.js" for part in ("steps", "updates", "parts", *names)]
+    texts = [HERE / f"{part}.js" for part in ("steps", "updates", "parts", *names)]
     return "\n".join(path.read_text(encoding="utf-8") for path in texts)
 
 
@@ -106,7 +106,7 @@ class Live(Kept):
         The label and the colour of each update.
     """
 
-    _css = _HERE / "live.css"
+    _css = HERE / "live.css"
 
     updates = traitlets.List(traitlets.Enum(tuple(UPDATES)), list(PAPER), minlen=1).tag(sync=True)
     labels = traitlets.Dict({name: label_of(name) for name in UPDATES}).tag(sync=True)

@@ -36,7 +36,7 @@ from pu_lib.chapters.remedies.quantities import (
 )
 from pu_lib.chapters.reward_hack.quantities import advantages, log_odds_step, mean_count
 from pu_lib.chapters.stochastic_updates.quantities import gamble
-from pu_lib.chapters.unlearning.quantities import counts, path
+from pu_lib.chapters.unlearning.quantities import count, counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
 from pu_lib.domains import chain
 from pu_lib.explorers import (
@@ -708,6 +708,18 @@ def test_very_narrow_figure_has_no_negative_sizes(open_figure: OpenFigure, figur
     page = open_figure(figure(), width=200)
     page.set_viewport_size({"width": 120, "height": 844})
     page.evaluate("new Promise((done) => setTimeout(done, 100))")
+
+
+def test_opening_asks_for_a_guess_and_shows_the_exact_counts(open_figure: OpenFigure) -> None:
+    page = open_figure(explorers.Opening(), reduced_motion="reduce")
+    names = ("pg-sm", "pg-es", "mce", "di")
+    shown = page.locator(".pu-open-count b")
+    assert shown.all_inner_texts() == [str(count(20, name, "1/2")) for name in names]
+    page.get_by_role("button", name="200", exact=True).click()
+    assert shown.all_inner_texts() == [str(count(200, name, "1/2")) for name in names]
+    assert caption(page).startswith(f"Right: {shown.first.inner_text()}, as slow as learning.")
+    page.get_by_role("slider", name="Learn for").press("ArrowLeft")
+    assert shown.first.inner_text() == str(count(199, "pg-sm", "1/2"))
 
 
 @pytest.mark.parametrize(("eta", "n"), [(0.5, 20), (2.0, 7)])

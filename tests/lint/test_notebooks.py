@@ -21,7 +21,7 @@ def cells(notebook: Path, kind: str) -> list:
 
 
 def figure_cells(notebook: Path) -> list:
-    return [cell for cell in cells(notebook, "code") if "mystnb" in cell.metadata]
+    return [c for c in cells(notebook, "code") if "figure" in c.metadata.get("mystnb", {})]
 
 
 def only_confirms(source: str) -> bool:

@@ -11,10 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import browser
-import colab
 import licences
 import mutants
-import nbformat
 import note
 import pytest
 import report
@@ -145,6 +143,17 @@ def test_page_missing_from_the_contents_raises(tmp_path: Path) -> None:
         toc.table(tmp_path)
 
 
+def test_more_on_a_chapter_is_listed_below_it(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text())
+    for path in (ROOT / "book").iterdir():
+        (tmp_path / "book" / path.name).touch()
+    (tmp_path / "book" / "more-on-rates.ipynb").touch()
+    parts = yaml.safe_load(toc.table(tmp_path))["parts"]
+    (rates,) = (c for part in parts for c in part["chapters"] if c["file"] == "book/rates")
+    assert rates["sections"] == [{"file": "book/more-on-rates"}]
+
+
 def test_browser_is_read_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,20 +164,6 @@ def test_browser_is_read_from_the_environment(
     monkeypatch.setenv("CHROMIUM", "/nonexistent")
     with pytest.raises(SystemExit, match="CHROMIUM names /nonexistent"):
         browser.chromium()
-
-
-def test_notebooks_for_colab_install_the_library_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = "https://github.com/someone/the-book"
-    monkeypatch.setattr(sys, "argv", ["colab.py", address, str(tmp_path)])
-    colab.main()
-    written = sorted((tmp_path / "book").glob("*.ipynb"))
-    assert len(written) == len(list((ROOT / "book").glob("*.ipynb")))
-    for path in written:
-        notebook = nbformat.read(path, 4)
-        nbformat.validate(notebook)
-        assert address in notebook.cells[0].source
 
 
 def test_port_in_use_exits_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +300,7 @@ def test_article_has_the_figure_the_table_and_the_authors(article: str) -> None:
     title, _, rest = article.partition("# What forgetting costs\n\n")[2].partition("\n")
     assert title == ", ".join(person["name"] for person in known["authors"])
     assert rest.lstrip().startswith("**Abstract.**")
-    for entry in (known, known["preferred-citation"]):
+    for entry in (known, known["references"][0]):
         assert entry["title"] in article
     assert f"Version {known['version']}." in article
     assert "Romain Laroche and Remi Tachet des Combes" in article
@@ -355,6 +350,10 @@ def test_note_needs_a_browser_and_a_page_without_warnings(
 def test_version_is_the_same_everywhere() -> None:
     known = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert known["version"] == pu_lib.__version__
+    page = (ROOT / "book" / "cite.md").read_text("utf-8")
+    for text in (known["version"], known["title"], known["authors"][0]["name"]):
+        assert f"{{{text}}}" in page or f"{{Version {text}}}" in page
+    assert known["references"][0]["title"] in page
     release, _, dev = pu_lib.__version__.partition(".dev")
     heading = f"## {release} (unreleased)" if dev else f"## {release}"
     assert heading in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pu_lib.chapters.networks.runs import run_all
+from pu_lib.chapters.networks.second_runs import run_parts
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -15,8 +16,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m pu_lib.chapters.networks",
         description="Make the runs of the chapter on networks: first those that choose the step "
-        "sizes, then the judged ones, then those decided later. The command can be stopped at any "
-        "time; started again, it continues where it was.",
+        "sizes, then the judged ones, then those decided later, then those of the second "
+        "protocol. The command can be stopped at any time; started again, it continues where it "
+        "was.",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the finished runs")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
@@ -24,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.workers is not None and arguments.workers < 1:
         parser.error(f"--workers: expected at least one, got {arguments.workers}.")
     run_all(arguments.out, arguments.workers)
+    run_parts(arguments.out, arguments.workers)
     return 0
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from pu_lib.arrays import Floats
+from pu_lib.chapters.networks import second_quantities as second
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.quantities import (
     growth,
@@ -22,6 +23,7 @@ from pu_lib.chapters.networks.quantities import (
     ratio_interval,
     turns,
 )
+from pu_lib.chapters.networks.second_runs import protocol as second_protocol
 from pu_lib.claims.recorder import Recorder, check
 from pu_lib.engine import networks as engine
 from pu_lib.parametrizations import project_simplex, softmax
@@ -47,7 +49,8 @@ def direction(method: str, scores: Floats, q: Floats, rate: float) -> Floats:
     """Return minus the derivative of a loss with respect to the scores of each state."""
     number, pi, d = engine.METHODS.index(method), np.zeros_like(q), np.zeros_like(q)
     engine.policies(number, scores, pi)
-    engine.directions(number, engine.Batch(scores, pi, q, scores, pi), rate, 1.0, d)
+    batch = engine.Batch(scores, pi, q, scores, pi)
+    engine.directions(number, batch, rate, engine.BONUS, 1.0, d)
     if method == "ppo-like":
         log_pi = np.log(pi)
         d += engine.BONUS * pi * (log_pi - (pi * log_pi).sum(axis=1, keepdims=True))
@@ -395,3 +398,170 @@ def mce_loses_phase_1_on_the_grid(compare: Recorder, method: str = "mce") -> Non
         "upper end of SCE's slope", growth("grid", "sce").high, limit_of_slopes(), limit="0.25"
     )
     compare.report(early=level("grid", method, lengths("grid")[0]).learnt, runs=mce.runs)
+
+
+# The second protocol
+
+FLAT_WITH_ADAM = (
+    *((task, method) for task in ("chain .2", "grid") for method in ("ce", "soft neurd", "greedy")),
+    ("grid", "sce"),
+    ("cart pole", "greedy"),
+)
+
+
+def _over_greedy(task: str, method: str) -> tuple[float, float, float]:
+    """Return the ratio of a method's recovery to greedy's at the longest phase 1."""
+    return second.ratio(task, method, "greedy", second.lengths(task)[-1])
+
+
+def _written(values: tuple[float, float, float]) -> str:
+    """Return a ratio with its interval."""
+    return f"{values[0]:.1f} [{values[1]:.1f}, {values[2]:.1f}]"
+
+
+@check("networks:adam", wrong={"CE in its place": {"method": "ce"}})
+def pg_sm_with_adam_is_later_than_greedy(compare: Recorder, method: str = "pg-sm") -> None:
+    """The ratio of PG-SM's recovery to greedy's is certainly above 1 on each task."""
+    ratios = {task: _over_greedy(task, method) for task in ("chain .2", "grid", "cart pole")}
+    for task, (_, low, _) in ratios.items():
+        compare.at_least("lower end of the ratio", low, 1.0, limit="1", at={"task": task})
+    pole = second.estimate("cart pole", method, "adam", second.lengths("cart pole")[-1], "half")
+    compare.report(
+        chain=_written(ratios["chain .2"]),
+        grid=_written(ratios["grid"]),
+        pole=_written(ratios["cart pole"]),
+        lost=pole.censored,
+        runs=pole.learnt,
+    )
+
+
+@check("networks:adam-flat", wrong={"PPO among them": {"more": (("grid", "ppo"),)}})
+def others_stay_flat_with_adam(compare: Recorder, more: tuple[tuple[str, str], ...] = ()) -> None:
+    """The slopes of CE, SCE, soft NeuRD and greedy are certainly below the protocol's limit."""
+    limit = second_protocol()["statistics"]["flat"]
+    fits = {pair: second.slope(*pair) for pair in (*FLAT_WITH_ADAM, *more)}
+    for (task, method), fit in fits.items():
+        at = {"task": task, "method": method}
+        compare.at_most("upper end of the slope", fit.high, limit, limit="0.25", at=at)
+    steepest = max(fits.values(), key=lambda fit: fit.high)
+    pole = {method: second.slope("cart pole", method) for method in ("ce", "soft neurd")}
+    for method, fit in pole.items():
+        undecided = fit.by_protocol == "undecided"
+        compare.true("undecided on CartPole", undecided, at={"method": method})
+    compare.report(
+        low=f"{steepest.low:.2f}",
+        high=f"{steepest.high:.2f}",
+        ce=f"{pole['ce'].slope:.2f}",
+        upper=f"{pole['ce'].high:.2f}",
+    )
+
+
+@check("networks:tuned-bonus", wrong={"no bonus": {"method": "pg-sm"}})
+def tuned_bonus_is_flat_on_two_tasks(compare: Recorder, method: str = "pg-sm entropy") -> None:
+    """PG-SM with a tuned bonus is flat on the chain and CartPole, and level with greedy on one."""
+    limit = second_protocol()["statistics"]["flat"]
+    for task in ("chain .2", "cart pole"):
+        high = second.slope(task, method).high
+        compare.at_most("upper end of the slope", high, limit, limit="0.25", at={"task": task})
+    compare.true("undecided on the grid", second.slope("grid", method).by_protocol == "undecided")
+    ratios = {task: _over_greedy(task, method) for task in ("chain .2", "grid", "cart pole")}
+    for task in ("grid", "cart pole"):
+        low = ratios[task][1]
+        compare.at_least("lower end of the ratio", low, 1.0, limit="1", at={"task": task})
+    compare.at_most("lower end of the ratio on the chain", ratios["chain .2"][1], 1.0, limit="1")
+    compare.at_least("upper end of the ratio on the chain", ratios["chain .2"][2], 1.0, limit="1")
+    weights = {task: f"{second.setting(task, method, 'adam')[1]:g}" for task in ratios}
+    compare.report(
+        weight_chain=weights["chain .2"],
+        weight_grid=weights["grid"],
+        weight_pole=weights["cart pole"],
+        chain=_written(ratios["chain .2"]),
+        grid=_written(ratios["grid"]),
+        pole=_written(ratios["cart pole"]),
+    )
+
+
+@check(
+    "networks:ppo",
+    wrong={
+        "CE in place of both": {"methods": ("ce", "ce")},
+        "the networks exchanged": {"methods": ("ppo shared", "ppo")},
+    },
+)
+def ppo_grows_on_the_grid(
+    compare: Recorder, methods: tuple[str, str] = ("ppo", "ppo shared")
+) -> None:
+    """PPO grows on the grid, and with one network on the chain, and is later than greedy there."""
+    limit = second_protocol()["statistics"]["flat"]
+    apart, shared = methods
+    for task, method in (("grid", apart), ("grid", shared), ("chain .2", shared)):
+        at = {"task": task, "method": method}
+        low = second.slope(task, method).low
+        compare.at_least("lower end of the slope", low, limit, limit="0.25", at=at)
+        low = _over_greedy(task, method)[1]
+        compare.at_least("lower end of the ratio", low, 1.0, limit="1", at=at)
+    for task in ("chain .2", "cart pole"):
+        undecided = second.slope(task, apart).by_protocol == "undecided"
+        compare.true("PPO with two networks is undecided", undecided, at={"task": task})
+    chain, grid, pole = (_over_greedy(task, apart) for task in ("chain .2", "grid", "cart pole"))
+    compare.at_least("lower end of the ratio on CartPole", pole[1], 1.0, limit="1")
+    compare.at_most("lower end of the ratio on the chain", chain[1], 1.0, limit="1")
+    compare.at_least("upper end of the ratio on the chain", chain[2], 1.0, limit="1")
+    longest, alone = (
+        second.estimate(task, method, "adam", second.lengths(task)[-1], "half")
+        for task, method in (("grid", apart), ("cart pole", shared))
+    )
+    compare.report(
+        chain=_written(chain),
+        pole=_written(pole),
+        learnt=alone.learnt,
+        all=alone.runs,
+        grid=f"{grid[0]:.1f}",
+        lost=longest.censored,
+        runs=longest.learnt,
+    )
+
+
+@check("networks:default", wrong={"PPO in its place": {"method": "ppo"}})
+def default_is_greedy(compare: Recorder, method: str = "greedy") -> None:
+    """The second protocol's eighth rule names greedy."""
+    levels = {task: second.level_with_best(task) for task in second.complete()}
+    counts = {
+        name: sum(level.get(name, False) for level in levels.values()) for name in second.PREFERENCE
+    }
+    compare.true("the rule names it", second.default() == method)
+    for name, count in counts.items():
+        compare.at_least(
+            "tasks on which it is level", counts[method], count, limit="those of another",
+            at={"other": name},
+        )  # fmt: skip
+    compare.report(tasks=len(levels), greedy=counts["greedy"], ce=counts["ce"], ppo=counts["ppo"])
+
+
+@check(
+    "networks:optimiser",
+    wrong={"CE in place of PG-SM": {"method": "ce"}, "no bonus": {"cured": "pg-sm"}},
+)
+def adam_lessens_the_growth_on_the_chain(
+    compare: Recorder, method: str = "pg-sm", cured: str = "pg-sm entropy"
+) -> None:
+    """PG-SM grows with SGD, on the chain by more than with Adam, and not with a tuned bonus."""
+    limit, tasks = second_protocol()["statistics"]["flat"], ("chain .2", "grid", "cart pole")
+    for task in tasks:
+        at = {"task": task}
+        low = second.slope(task, method, "sgd").low
+        compare.at_least("lower end of the slope", low, limit, limit="0.25", at=at)
+        high = second.slope(task, cured, "sgd").high
+        compare.at_most("upper end of the slope with a bonus", high, limit, limit="0.25", at=at)
+    differences = {task: second.slope_difference(task, method) for task in tasks}
+    compare.at_least("lower end of the difference", differences["chain .2"][1], 0.0, limit="0")
+    written = {
+        task: f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+        for task, (mean, low, high) in differences.items()
+    }
+    compare.report(
+        chain=written["chain .2"],
+        grid=written["grid"],
+        pole=written["cart pole"],
+        bonus=f"{max(second.slope(task, cured, 'sgd').slope for task in tasks):.2f}",
+    )

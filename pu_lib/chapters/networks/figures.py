@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pu_lib.chapters.networks import second_quantities as second
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.losses import LOSSES
 from pu_lib.chapters.networks.quantities import (
+    Level,
     Tuned,
     growth,
     improvements,
@@ -26,6 +29,7 @@ from pu_lib.chapters.networks.quantities import (
     step_sizes,
     turns,
 )
+from pu_lib.chapters.networks.second_runs import protocol as second_protocol
 from pu_lib.claims.tables import Html
 from pu_lib.drawing.style import GREY, INK, figure, styled
 from pu_lib.formatting import to_html
@@ -43,6 +47,8 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
     "neurd": (GREY, (0, (6, 2)), "d"),
     "soft neurd": (GREY, "-", "D"),
     "greedy": (INK, (0, (1, 1)), "x"),
+    "ppo": ("#b0256b", "-", "^"),
+    "ppo shared": ("#b0256b", (0, (4, 1, 1, 1)), "v"),
 }
 """The colour, dash and marker of methods that are not updates of the library."""
 
@@ -53,7 +59,32 @@ def _look(method: str) -> dict[str, Any]:
     else:
         style = style_of(method.removesuffix(" fit"))
         colour, dash, marker = style.colour, style.dash, style.marker
-    return {"color": colour, "linestyle": dash, "marker": marker, "label": LOSSES[method].label}
+    return {"color": colour, "linestyle": dash, "marker": marker, "label": _label(method)}
+
+
+def _label(method: str) -> str:
+    ppo = {"ppo": "PPO", "ppo shared": "PPO, one network"}
+    return ppo[method] if method in ppo else LOSSES[method].label
+
+
+def _draw_levels(
+    ax: Any, ns: list[int], levels: Sequence[Level | second.Estimate], look: Any
+) -> Any:
+    """Draw interquartile means with their intervals, hollow if runs are censored."""
+    means = np.array([each.mean for each in levels])
+    ends = np.array([(each.mean - each.low, each.high - each.mean) for each in levels])
+    (drawn,) = ax.plot(ns, means, **look)
+    ax.errorbar(ns, means, abs(ends.T), fmt="none", ecolor=look["color"], elinewidth=0.9)
+    hollow = np.array([each.censored > 0 for each in levels])
+    ax.plot(
+        np.array(ns)[hollow],
+        means[hollow],
+        look["marker"],
+        color=look["color"],
+        mfc="white",
+        zorder=3,
+    )
+    return drawn
 
 
 @styled
@@ -69,24 +100,11 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
         for method in shown:
             if method not in methods(task):
                 continue
-            ns = np.array(judged_lengths(task, method))
-            if not ns.size:
+            ns = judged_lengths(task, method)
+            if not ns:
                 continue
-            levels = [level(task, method, n) for n in ns]
-            means = np.array([each.mean for each in levels])
-            ends = np.array([(each.mean - each.low, each.high - each.mean) for each in levels])
             look = _look(method)
-            (drawn,) = ax.plot(ns, means, **look)
-            ax.errorbar(ns, means, abs(ends.T), fmt="none", ecolor=look["color"], elinewidth=0.9)
-            hollow = np.array([each.censored > 0 for each in levels])
-            ax.plot(
-                ns[hollow],
-                means[hollow],
-                look["marker"],
-                color=look["color"],
-                mfc="white",
-                zorder=3,
-            )
+            drawn = _draw_levels(ax, ns, [level(task, method, n) for n in ns], look)
             seen.setdefault(look["label"], drawn)
         ax.set(xscale="log", yscale="log", title=TASKS[task].title)
         ax.set_xticks(lengths(task), [str(n) for n in lengths(task)])
@@ -99,6 +117,140 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
         ax.set_ylabel("updates to recover")
     fig.legend(seen.values(), seen.keys(), loc="outside upper center", ncols=4)
     return fig
+
+
+@styled
+def draw_second() -> Figure:
+    """Draw the updates to half of the best reward with Adam, one panel a task.
+
+    Points are interquartile means with 95 % intervals. A hollow point has runs that did not
+    recover.
+    """
+    tasks = second.complete()
+    fig, axes = figure(1, len(tasks), height=3.8, sharey=True, squeeze=False)
+    seen: dict[str, Any] = {}
+    for ax, (task, shown) in zip(axes.flat, tasks.items(), strict=True):
+        for method in shown:
+            results = {
+                n: second.estimate(task, method, "adam", n, "half") for n in second.lengths(task)
+            }
+            judged = {n: each for n, each in results.items() if not np.isnan(each.mean)}
+            if judged:
+                look = _look(method)
+                drawn = _draw_levels(ax, list(judged), list(judged.values()), look)
+                seen.setdefault(look["label"], drawn)
+        ax.set(
+            xscale="log", yscale="log", title=TASKS[task].title, xlabel="updates before the change"
+        )
+        ax.set_xticks(second.lengths(task), [str(n) for n in second.lengths(task)])
+        ax.set_yticks(TICKS, [str(n) for n in TICKS])
+        ax.minorticks_off()
+    axes[0, 0].set_ylabel("updates to half of the best")
+    fig.legend(seen.values(), seen.keys(), loc="outside upper center", ncols=4)
+    return fig
+
+
+def _between(values: tuple[float, float, float], digits: int = 2) -> str:
+    mean, low, high = values
+    if np.isnan(mean):
+        return "not judged"
+    return f"{mean:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
+
+
+def _estimated(each: second.Estimate, digits: int = 0) -> str:
+    text = _between((each.mean, each.low, each.high), digits)
+    return text + f"; {each.censored} censored" * (each.censored > 0)
+
+
+def second_table() -> pd.DataFrame:
+    """Return, for each method with Adam, the updates to recover and the slope on each task.
+
+    A cell has the interquartile mean of half at the longest phase 1 with its interval, then the
+    slope and the verdict.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for task, shown in second.complete().items():
+        longest = second.lengths(task)[-1]
+        for method in shown:
+            fit = second.slope(task, method)
+            half = _estimated(second.estimate(task, method, "adam", longest, "half"))
+            judged = f"{half}; {fit.slope:z.2f} {fit.by_protocol}"
+            cells = rows.setdefault(_label(method), {})
+            cells[TASKS[task].title] = half if np.isnan(fit.slope) else judged
+    return pd.DataFrame(rows).T.fillna("")
+
+
+def measures_table(task: str, optimiser: str = "adam") -> pd.DataFrame:
+    """Return all measures of the methods of a task at the longest phase 1."""
+    longest, rows = second.lengths(task)[-1], {}
+    for method in second.complete(optimiser)[task]:
+        cells = {"step size, bonus": _setting(task, method, optimiser)}
+        for column, digits in (
+            ("before", 3),
+            ("half", 0),
+            ("ninety", 0),
+            ("area", 3),
+            ("after", 3),
+        ):
+            each = second.estimate(task, method, optimiser, longest, column)
+            cells["90 %" if column == "ninety" else column] = _estimated(each, digits)
+        cells["learnt"] = f"{each.learnt} of {each.runs}"
+        if optimiser == "adam" and method != "greedy":
+            cells["half : greedy"] = _between(second.ratio(task, method, "greedy", longest))
+        rows[_label(method)] = cells
+    return pd.DataFrame(rows).T.fillna("")
+
+
+def _setting(task: str, method: str, optimiser: str) -> str:
+    """Return the step size and the bonus, with those that phase 1 alone would have chosen."""
+    if method == "greedy":
+        return ""
+    texts = []
+    for columns in (("before", "after"), ("before",)):
+        size, bonus = second.setting(task, method, optimiser, columns)
+        texts.append(f"{size:g}" + f", {bonus:g}" * (bonus > 0))
+    return " | ".join(dict.fromkeys(texts))
+
+
+def optimisers_table() -> pd.DataFrame:
+    """Return the slopes with SGD and with Adam, and the updates at the longest phase 1."""
+    rows: dict[str, dict[str, str]] = {}
+    for task, shown in second.complete("sgd").items():
+        longest = second.lengths(task)[-1]
+        for method in shown:
+            cells = rows.setdefault(_label(method), {})
+            for optimiser, name in (("sgd", "SGD"), ("adam", "Adam")):
+                fit = second.slope(task, method, optimiser)
+                half = second.estimate(task, method, optimiser, longest, "half")
+                text = f"{_between((fit.slope, fit.low, fit.high))} ({half.mean:.0f})"
+                cells[f"{TASKS[task].title}, {name}"] = text
+    return pd.DataFrame(rows).T.fillna("")
+
+
+def changes_table() -> pd.DataFrame:
+    """Return the updates to half of the best after each change on the larger grid."""
+    rows: dict[str, dict[str, str]] = {}
+    for method in second.change_table().method.unique():
+        cells = {
+            f"change {number}": _estimated(second.after_change(method, number))
+            for number in sorted(second.change_table().change.unique())
+        }
+        cells["fifth : first"] = _between(second.after_changes(method))
+        rows[_label(method)] = cells
+    return pd.DataFrame(rows).T
+
+
+def gaps_table() -> pd.DataFrame:
+    """Return the gaps of the values of the tasks of the second protocol."""
+    names = ("least", "median", "largest")
+    return pd.DataFrame(
+        {
+            TASKS[task].title: dict(
+                zip(names, (f"{x:.3f}" for x in second.gaps(task)), strict=True)
+            )
+            for task in second.complete()
+        }
+    ).T
 
 
 def slopes_table() -> pd.DataFrame:
@@ -256,11 +408,24 @@ TITLES = {
 }
 
 
-def protocol_text() -> Html:
-    """Return the text of the protocol, with words between asterisks as emphasis."""
-    text = {
-        key: re.sub(r"\*(\w+)\*", r"<em>\1</em>", to_html(protocol()["text"][key]))
-        for key in TITLES
-    }
-    parts = (f"<p><strong>{TITLES[key]}.</strong> {text[key]}</p>" for key in TITLES)
+SECOND_TITLES = {
+    "what": "What is run",
+    "tuning": "Tuning",
+    "judging": "Runs and measures",
+    "changes": "Several changes",
+    "statistics": "Statistics",
+    "rules": "Rules of decision",
+    "order": "Order",
+    "cuts": "Cuts",
+}
+
+
+def protocol_text(second_one: bool = False) -> Html:
+    """Return the text of a protocol, with words between asterisks as emphasis."""
+    titles = SECOND_TITLES if second_one else TITLES
+    texts = (second_protocol() if second_one else protocol())["text"]
+    parts = []
+    for key, title in titles.items():
+        text = re.sub(r"\*([\w %]+)\*", r"<em>\1</em>", to_html(texts[key]))
+        parts.append(f"<p><strong>{title}.</strong> {text}</p>")
     return Html("".join(parts))

@@ -37,11 +37,13 @@ __all__ = [
     "Growth",
     "Improvement",
     "Level",
+    "fit_slope",
     "growth",
     "holm",
     "improvement",
     "improvements",
     "interquartile_mean",
+    "interval",
     "judged_lengths",
     "lengths",
     "level",
@@ -53,6 +55,7 @@ __all__ = [
     "ratio",
     "ratio_interval",
     "recoveries",
+    "resamples",
     "slope_of_seeds",
     "step_sizes",
     "table",
@@ -135,13 +138,15 @@ def recoveries(
     return runs[runs.learnt] if learnt else runs
 
 
-def _resamples(count: int) -> Any:
-    return np.random.default_rng([SEED, count]).integers(
+def resamples(count: int, *stream: int) -> Any:
+    """Return the rows of the resamples of a number of seeds, from one of several streams."""
+    return np.random.default_rng([SEED, count, *stream]).integers(
         count, size=(protocol()["statistics"]["resamples"], count)
     )
 
 
-def _interval(values: Floats) -> tuple[float, float]:
+def interval(values: Floats) -> tuple[float, float]:
+    """Return the quantiles of resampled values that bound an interval."""
     outside = (1 - protocol()["statistics"]["level"]) / 2
     low, high = np.quantile(values, [outside, 1 - outside])
     return float(low), float(high)
@@ -185,9 +190,9 @@ def level(task: str, method: str, length: int, tuned: Tuned = "phase 1") -> Leve
     counts = len(runs), len(learnt), int(learnt.censored.sum())
     if len(learnt) < protocol()["statistics"]["least"]:
         return Level(*counts, *[float("nan")] * 5)
-    resampled = np.array([interquartile_mean(times[rows]) for rows in _resamples(len(times))])
+    resampled = np.array([interquartile_mean(times[rows]) for rows in resamples(len(times))])
     middle = float(np.median(times)), float(times.mean())
-    return Level(*counts, interquartile_mean(times), *_interval(resampled), *middle)
+    return Level(*counts, interquartile_mean(times), *interval(resampled), *middle)
 
 
 def judged_lengths(task: str, method: str, tuned: Tuned = "phase 1") -> list[int]:
@@ -241,13 +246,20 @@ def growth(task: str, method: str, tuned: Tuned = "phase 1") -> Growth:
     if len(judged) < 2:
         return Growth(float("nan"), float("nan"), float("nan"), 0, 0)
     runs = pd.concat([recoveries(task, method, n, tuned) for n in judged])
-    x, y = np.log(runs.length.to_numpy(float)), np.log(runs.recovery.to_numpy(float))
+    slope, resampled = fit_slope(runs, "recovery")
+    return Growth(slope, *interval(resampled), len(runs), int(runs.censored.sum()))
+
+
+def fit_slope(runs: pd.DataFrame, column: str, *stream: int) -> tuple[float, Floats]:
+    """Return the slope of the logarithm of a column on that of the length, and of resamples."""
+    x, y = np.log(runs.length.to_numpy(float)), np.log(runs[column].to_numpy(float))
     seeds, index = np.unique(runs.seed.to_numpy(), return_inverse=True)
     x = x - x.mean()  # the slope needs no origin
     moments = np.stack([np.ones_like(x), x, y, x * x, x * y])
     sums = np.stack([np.bincount(index, weights, len(seeds)) for weights in moments], axis=1)
-    slope, *resampled = _slopes(np.stack([sums.sum(axis=0), *sums[_resamples(len(seeds))].sum(1)]))
-    return Growth(slope, *_interval(np.array(resampled)), len(runs), int(runs.censored.sum()))
+    drawn = sums[resamples(len(seeds), *stream)].sum(1)
+    slope, *resampled = _slopes(np.stack([sums.sum(axis=0), *drawn]))
+    return slope, np.array(resampled)
 
 
 def slope_of_seeds(task: str, method: str) -> tuple[float, float, float]:
@@ -364,7 +376,7 @@ def ratio_interval(task: str, method: str, over: str, length: int) -> tuple[floa
     times, other = (recoveries(task, m, length).recovery.to_numpy(float) for m in (method, over))
     rng = np.random.default_rng(SEED)
     resamples = protocol()["statistics"]["resamples"]
-    return _interval(
+    return interval(
         np.array(
             [
                 interquartile_mean(rng.choice(times, times.size))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pu_lib.arrays import Floats
-from pu_lib.chapters.networks.learner import TASKS, Learner, Task
+from pu_lib.chapters.networks.learner import LARGE_GRID, TASKS, Learner, Task
 from pu_lib.engine import networks as engine
 from pu_lib.experiments.jobs import finish
 from pu_lib.files import replacing
@@ -25,11 +25,13 @@ __all__ = [
     "critic_turns",
     "judge",
     "optimal_reward",
+    "optimal_values",
     "protocol",
     "recovery",
     "run_all",
     "tune",
     "work_needed",
+    "write",
 ]
 
 HERE = Path(__file__).parent
@@ -77,7 +79,7 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
 
     Transitions that end an episode have no successor.
     """
-    side = 9 if task.kind == engine.CHAIN else 7
+    side = 9 if task.kind == engine.CHAIN else task.inputs // 2
     states = side if task.kind == engine.CHAIN else side * side
     moves = np.zeros((states, task.actions, states))
     rewards = np.zeros((states, task.actions))
@@ -105,6 +107,15 @@ def _model(task: Task, phase: int) -> tuple[Floats, Floats, Floats]:
     return moves, rewards, starts
 
 
+def optimal_values(task: Task, phase: int) -> Floats:
+    """Return the values of the actions in all states of a chain or a grid, shape (S, A)."""
+    moves, rewards, starts = _model(task, phase)
+    values = np.zeros(len(starts))
+    for _ in range(500):
+        values = (rewards + task.gamma * moves @ values).max(axis=1)
+    return rewards + task.gamma * moves @ values
+
+
 @cache
 def optimal_reward(name: str, phase: int = 1) -> float:
     """Return the reward per step of the policy that is optimal with discounting, and explores.
@@ -113,16 +124,13 @@ def optimal_reward(name: str, phase: int = 1) -> float:
 
     Parameters
     ----------
-    name : {"chain", "chain .2", "grid"}
+    name : {"chain", "chain .2", "grid", "large grid"}
     phase : {0, 1}
         Before or after the change; by symmetry the reward is the same.
     """
-    task = TASKS[name]
+    task = {**TASKS, LARGE_GRID.name: LARGE_GRID}[name]
     moves, rewards, starts = _model(task, phase)
-    values = np.zeros(len(starts))
-    for _ in range(500):
-        values = (rewards + task.gamma * moves @ values).max(axis=1)
-    best = (rewards + task.gamma * moves @ values).argmax(axis=1)
+    best = optimal_values(task, phase).argmax(axis=1)
     policy = np.full(rewards.shape, task.exploration / task.actions)
     policy[np.arange(len(best)), best] += 1 - task.exploration
     inner = slice(1, -1)  # the ends are no states
@@ -290,9 +298,9 @@ def run_all(out: Path, workers: int | None = None, shown: bool | None = None) ->
     out.mkdir(parents=True, exist_ok=True)
     tuning = finish(out / "tuning.jsonl", tune, work_needed(), workers, shown)
     rows = [row for (row,) in tuning]
-    _write(out / "tuning.csv", TUNING, rows)
+    write(out / "tuning.csv", TUNING, rows)
     judged = finish(out / "judged.jsonl", judge, _judging(rows), workers, shown)
-    _write(out / "runs.csv", JUDGED, [row for part in judged for row in part])
+    write(out / "runs.csv", JUDGED, [row for part in judged for row in part])
     _run_later(out, workers, shown)
 
 
@@ -305,17 +313,18 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
         for seed in seeds
     ]
     judged = finish(out / "post_hoc.jsonl", judge, later, workers, shown)
-    _write(out / "post_hoc.csv", JUDGED, [row for part in judged for row in part])
+    write(out / "post_hoc.csv", JUDGED, [row for part in judged for row in part])
     watched: list[tuple[Any, ...]] = [
         (name, method, step_size, seed, length, most)
         for name, method, step_size, length, most in CRITICS
         for seed in seeds
     ]
     turns = finish(out / "critics.jsonl", critic_turns, watched, workers, shown)
-    _write(out / "critics.csv", TURNS, [row for (row,) in turns])
+    write(out / "critics.csv", TURNS, [row for (row,) in turns])
 
 
-def _write(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+def write(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    """Write a table."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
