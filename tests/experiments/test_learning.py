@@ -356,7 +356,7 @@ def broken(fault):
         ({"env": broken("old step")}, r"step must return \(observation, reward, terminated"),
         ({"env": broken("nan")}, "run 0 of ce with step size 1 in Broken: env: Broken: reward"),
         ({"env": broken("text")}, "reward: expected an array of numbers, got text: '1'"),
-        ({"encode": None}, "an observation has 0.0, .* give encode, such as bins"),
+        ({"encode": None}, "an observation has 0.0, .* give encode, such as pu_lib.bins"),
         ({"encode": 3}, "encode: expected a function of an observation, got 3"),
         ({"encode": lambda _: {1}}, "encode: expected a number, text, or a tuple .* got {1}"),
         ({"encode": lambda _: math.nan}, "encode: expected a number, .* got nan"),
