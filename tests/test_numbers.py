@@ -38,8 +38,10 @@ NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:[ \u00a0]\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<power>e-?\d+)?"
     r"(?!\w|[.-]\d)(?P<share>\s?%)?"
 )
-# Text without results: code, URLs, options of directives, references to the paper, and exponents.
+# Text without results: times of exercises, code, URLs, options of directives, references to the
+# paper, and exponents.
 SKIPPED = re.compile(
+    r"\((?:easy|medium|hard), \d+ minutes\)|"
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|arXiv:\S+|^:[\w-]+:.*$|x86-64|\d+-bit|\^\{[^{}]*\}|_\{[^{}]*\}|[\^_]."
     r"|\b(?:[Ss]ections?|[Ss]ec\.|[Ee]quations?|[Ee]q\.|[Aa]ppendix|Theorems?|Figures?|Tables?|Python)"
     r" \d[\d.–]*(?: (?:and|to) \d[\d.]*)?",
@@ -188,7 +190,7 @@ def prose_of(page: Path) -> Iterator[str]:
     for text in markdown or [page.read_text("utf-8")]:
         yield from re.split(r"\n\s*\n", CODE.sub("", text))
     for cell in cells:
-        if "mystnb" in cell.metadata:
+        if "figure" in cell.metadata.get("mystnb", {}):
             yield cell.metadata.mystnb.figure.caption
             yield cell.metadata.mystnb.image.alt
 

@@ -1,7 +1,7 @@
 // Domino: a row of states for each update, and one axis of time for all of them. A domino leans to
 // the right by as much as its state has learnt of the wrong action, and falls to the left when it flips.
 
-const ROW = 62;
+const ROW = 52;
 const TOP = 18;
 const LEAN = 42; // degrees, for a state that is certain of the wrong action
 
@@ -28,7 +28,7 @@ function render({ model, el }) {
     show(x);
   });
   const run = playback(time, () => end, 9, (t) => show(t), words);
-  const picture = svg("svg", { height: TOP + ROW * names.length + 26, "aria-hidden": "true" });
+  const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);
   frame(el, "domino", asked.box,
     html("div", { class: "pu-live-bar" }, more, states.row),
@@ -44,9 +44,9 @@ function render({ model, el }) {
 
   const redraw = fit(room, (width) => {
     picture.replaceChildren();
-    const label = 62;
-    const clockRoom = 74;
-    const tall = get("states") > 9 && width < 480 ? 24 : 30;
+    const many = get("states") > 9 && width < 480; // words stand above the dominoes
+    const [label, clockRoom, tall, high, raised] = many ? [8, 8, 24, ROW + 14, 34] : [62, 74, 30, ROW, 8];
+    picture.setAttribute("height", TOP + high * names.length + 26);
     const each = (width - label - clockRoom - tall) / get("states");
     const wide = Math.max(3, Math.min(8, each * 0.28));
     const at = (t) => label + ((width - label - 4) * t) / end;
@@ -54,9 +54,9 @@ function render({ model, el }) {
       x: label + tall + each * (k - 0.6), y: 11, "text-anchor": "middle", class: "pu-live-faint",
     }, picture, `s${subscript(k)}`));
     names.forEach((name, i) => {
-      const base = TOP + ROW * i + 36;
+      const base = TOP + high * (i + 1) - 16;
       const row = svg("g", { style: `--tone:${colours[name]}` }, picture);
-      svg("text", { x: 0, y: base - 8, "font-weight": 600 }, row, labels[name]);
+      svg("text", { x: 0, y: base - raised, "font-weight": 600 }, row, labels[name]);
       const { times } = paths[name];
       times.forEach((flip, k) => {
         const x = label + tall + each * (k + 0.4);
@@ -70,7 +70,7 @@ function render({ model, el }) {
         }, row);
       });
       const done = solved(name) <= now;
-      svg("text", { x: width, y: base - 8, "text-anchor": "end", "font-weight": done ? 700 : 400 }, row,
+      svg("text", { x: width, y: base - raised, "text-anchor": "end", "font-weight": done ? 700 : 400 }, row,
         done ? digits(solved(name)) : "…");
       const lane = base + 8;
       svg("line", { x1: label, x2: width - 4, y1: lane, y2: lane, class: "pu-live-grid" }, row);
@@ -78,7 +78,7 @@ function render({ model, el }) {
       times.filter((flip) => flip <= now).forEach((flip) =>
         svg("line", { x1: at(flip), x2: at(flip), y1: lane - 5, y2: lane + 5, class: "pu-live-print" }, row));
     });
-    const y = TOP + ROW * names.length + 16;
+    const y = TOP + high * names.length + 16;
     svg("text", { x: label, y, class: "pu-live-faint" }, picture, "step 0");
     svg("text", { x: width, y, "text-anchor": "end", class: "pu-live-faint" }, picture, `step ${digits(end)}`);
   });
@@ -93,12 +93,15 @@ function render({ model, el }) {
     const done = names.filter((name) => solved(name) <= now);
     const waiting = names.filter((name) => solved(name) > now);
     const h = get("states");
+    const unjudged = asked.guess() !== null && !grown() && !more.disabled; // adding a state judges
+    const next = unjudged ? " Add a state: is your guess right?" : "";
+    run.play.classList.toggle("pu-live-main", !unjudged);
     let text;
     if (now === 0) {
       text = `${grown()}${h === 1 ? "One state, undecided, and told the truth at once."
-        : `${h} states in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen.`} Press Play.`;
+        : `${h} states in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen.`}${next || " Press Play."}`;
     } else if (!waiting.length) {
-      text = `${grown()}All have fallen: ${spoken(tally())}. ${twins()}From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${plural(2 ** h - 1, "step")}${exactly(2 ** h - 1)}.`;
+      text = `${grown()}All have fallen: ${spoken(tally())}. ${twins()}From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${plural(2 ** h - 1, "step")}${exactly(2 ** h - 1)}.${next}`;
     } else {
       const left = waiting.map((name) => `${paths[name].times.filter((flip) => flip > now).length} under ${labels[name]}`);
       text = `After ${plural(now, "step")}: ${done.length ? `${called(done)} ${done.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;

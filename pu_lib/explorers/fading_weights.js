@@ -2,6 +2,7 @@
 
 const ACTIONS = 4;
 const END = 1000000;
+const LOWEST = 1e-6; // no smaller share is drawn
 const HIGH = 270;
 
 function render({ model, el }) {
@@ -28,13 +29,18 @@ function render({ model, el }) {
   let curves = null;
 
   const redraw = fit(room, (width) => {
-    const { line } = axes(picture, width, HIGH, { from: 1, to: END, log: true, title: "updates" },
-      { from: 1e-6, to: 1, log: true, title: "share of the worse actions" });
+    // A finite sum leaves a share that would be a flat line at the top of the whole axis.
+    const from = Math.max(LOWEST, 10 ** Math.floor(Math.log10(curves.floor.at(-1))));
+    const { at, up, line } = axes(picture, width, HIGH, { from: 1, to: END, log: true, title: "updates" },
+      { from, to: 1, ticks: from < 0.1 ? undefined : [0.1, 0.2, 0.5, 1], log: true, title: "share of the worse actions" });
     const group = svg("g", { style: `--tone:${tone}` }, picture);
     const points = (key) => curves.times.map((t, i) => [t, curves[key][i]]).filter(([t]) => t > 0);
     line(points("bound"), { class: "pu-live-bound" });
     line(points("floor"), { class: "pu-live-floor" });
     line(points("mass"), { class: "pu-live-curve" }, group);
+    const left = curves.mass.at(-1);
+    svg("circle", { cx: at(END), cy: up(left), r: 4, class: "pu-live-fill" }, group);
+    svg("text", { x: at(END) - 8, y: up(left) + (left > 10 * from ? 18 : -10), "text-anchor": "end", class: "pu-live-faint" }, picture, `${brief(left)} left`);
   });
 
   function say() {

@@ -1,4 +1,4 @@
-// Two axes, each linear, logarithmic, or logarithmic to both sides of zero, and curves over them.
+// Two axes, each linear or logarithmic, and curves over them.
 
 const powers = (low, high) => {
   const powers = [];
@@ -24,19 +24,16 @@ function brief(x, more = 0) {
   return `${digit} · 10${raised(Number(exponent))}`;
 }
 
-// An axis with a `bend` is linear for numbers far smaller than that, and logarithmic for larger ones.
-const bent = (bend) => (x) => Math.sign(x) * Math.log1p(Math.abs(x) / bend);
-
-// x and y are { from, to, log, bend, ticks, title }.
+// x and y are { from, to, log, ticks, title }.
 function axes(picture, width, height, x, y) {
   picture.replaceChildren();
   picture.setAttribute("height", height);
   const labels = (y.ticks ?? powers(y.from, y.to)).map((value) => [value, power(value)]);
   const left = Math.max(46, ...labels.map(([, text]) => 10 + 6 * text.length));
   const [right, top, bottom] = [width - 12, 20, height - 34];
-  const part = ({ from, to, log, bend }, value) => {
+  const part = ({ from, to, log }, value) => {
     const [low, here, high] = [from, Math.min(Math.max(value, from), to), to]
-      .map(log ? Math.log : bend ? bent(bend) : (z) => z);
+      .map(log ? Math.log : (z) => z);
     return (here - low) / (high - low);
   };
   const at = (value) => left + (right - left) * part(x, value);

@@ -786,6 +786,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         lambda: Dominoes(states=8, updates=list(COMPUTED)),
         [
             ("radio", "a few", "Space"),
+            "Add a state: is your guess right?",
             ("button", "Add a state", "Enter"),
             *(
                 f"{label_of(name)} {words} instead of {domino(8, name, '1/8')}"
@@ -822,8 +823,9 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
     "counterexample": (
         Counterexample,
         [
-            "At θ₁ = 10.0 one step of CE adds −7.4 · 10⁻⁵ to the value",
+            "one step of CE lowers the value, one of MCE raises it. Make a guess",
             ("radio", "more", "Space"),
+            "At θ₁ = 10.0 one step of CE adds −7.4 · 10⁻⁵ to the value",
             ("slider", "q(a₁)", "Home"),
             "With q(a₁) = 0.00 and this step size no θ₁ makes CE lower it",
         ],

@@ -71,12 +71,12 @@ def _draw_recoveries(ax: Any, n: int, step_size: str, schedule: str) -> None:
 
 @styled
 def draw_races(n: int = 20, step_size: str = "0.5") -> Figure:
-    """Draw pi_t(a_1) over n forward updates and recovery for constant and decaying weights."""
+    """Draw pi_t(a_1) over n forward updates and recovery for constant and decaying step sizes."""
     fig, axes = figure(1, 2, height=3.9, sharey=True)
     for ax, schedule in zip(axes, ("constant", "inverse-sqrt"), strict=True):
         _draw_recoveries(ax, n, step_size, schedule)
-        weights = r"\eta_t=\eta" if schedule == "constant" else r"\eta_t=\eta/\sqrt{t}"
-        legend = f"$n'$, weights ${weights}$"
+        sizes = r"w_t=\eta" if schedule == "constant" else r"w_t=\eta/\sqrt{t}"
+        legend = f"$n'$, step sizes ${sizes}$"
         ax.legend(title=legend, loc="lower right", fontsize=8, title_fontsize=8.5)
     axes[0].set_ylabel(r"$\pi_t(a_1)$")
     return fig
@@ -118,7 +118,7 @@ def draw_counts(step_size: str = "0.5") -> Figure:
 
 @styled
 def draw_schedules(n: int = 100) -> Figure:
-    """Draw n' against the step size for constant weights (filled) and decaying weights (open)."""
+    """Draw n' against the step size for constant step sizes (filled) and decaying ones (open)."""
     if n > MAX_SCHEDULES_N:
         raise OutOfReach(f"n: at most {MAX_SCHEDULES_N} updates are drawn, got {n}")
     step_sizes = [f"{size:.4g}" for size in np.geomspace(0.02, 5, 19)]
@@ -136,7 +136,7 @@ def draw_schedules(n: int = 100) -> Figure:
         ax.text(1.01, level, words, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel(r"$\eta$ (decaying weights: $\eta_1$)")
+    ax.set_xlabel(r"$\eta$")
     ax.set_ylabel(f"$n'$ at $n={n}$")
     ax.legend(loc="lower left")
     return fig
