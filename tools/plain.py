@@ -85,16 +85,17 @@ class Book:
         self.citations: dict[str, str] = {}
         contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
         chapter = 0
-        for part in contents["parts"]:
+        for part in contents.get("parts", [contents]):
             for entry in part["chapters"]:
                 chapter += "numbered" in part
                 pages = [_name(page["file"]) for page in (entry, *entry.get("sections", ()))]
                 counts: Counter[str] = Counter()
                 for page in pages:
                     self._read(page, f"{chapter}." if "numbered" in part else "", counts)
-        for path in sorted(self.folder.iterdir()):  # the first page, and pages that are not listed
-            if path.suffix in (".ipynb", ".md") and path.stem not in self.titles:
-                self._read(path.stem, "", Counter())
+        for path in sorted(self.folder.rglob("*")):  # the first page, and pages that are not listed
+            page = path.relative_to(self.folder).with_suffix("").as_posix()
+            if path.suffix in (".ipynb", ".md") and page not in self.titles:
+                self._read(page, "", Counter())
         entries = parse_file(str(self.folder / "references.bib")).entries
         for key, entry in entries.items():
             names = [_last_name(person) for person in entry.persons["author"]]
