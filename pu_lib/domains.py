@@ -61,6 +61,7 @@ from pu_lib.settings import (
     read_settings,
     write_settings,
 )
+from pu_lib.updates import UPDATES, Update
 
 if TYPE_CHECKING:
     import gymnasium
@@ -569,6 +570,11 @@ def as_process(process: ProcessLike) -> FiniteMDP:
     """
     if isinstance(process, FiniteMDP):
         return process
+    if isinstance(process, Update) or (isinstance(process, str) and process in UPDATES):
+        raise ValueError(
+            f"process: {safe_repr(process)} is an update; the process comes first, as in "
+            "run(process, update, n_steps)."
+        )
     if is_path(process):
         if not isfile(process):
             raise ValueError(f"process: {fspath(process)}: there is no such file.")

@@ -395,7 +395,7 @@ def _as_key(value: Any, player: Player) -> Hashable:
         raise ValueError(
             f"env: {player.name}: an observation has {safe_repr(value)}, but states are integers, "
             "booleans, text, and tuples or arrays of these; give encode, such as "
-            "bins(env.observation_space, 10)."
+            "pu_lib.bins(env.observation_space, 10)."
         )
     raise ValueError(
         f"encode: expected a number, text, or a tuple or array of these, got {safe_repr(value)}."
@@ -480,7 +480,12 @@ def bins(space: gymnasium.spaces.Box, counts: int | Sequence[int]) -> Encoder:
     if not isinstance(space, Box):
         raise ValueError(f"space: expected a gymnasium.spaces.Box, got {safe_repr(space)}.")
     low, high = (np.ravel(bound).astype(np.float64) for bound in (space.low, space.high))
-    each = [counts] * len(low) if isinstance(counts, (int, np.integer)) else list(counts)
+    single = isinstance(counts, (int, np.integer))
+    if np.ndim(counts) == 0 and not single:
+        raise ValueError(
+            f"counts: expected an integer or one for each dimension, got {safe_repr(counts)}."
+        )
+    each: list[Any] = [counts] * len(low) if single else list(counts)  # type: ignore[arg-type]
     if len(each) != len(low):
         raise ValueError(f"counts: expected {len(low)} numbers of bins, got {len(each)}.")
     edges = []

@@ -95,7 +95,9 @@ class Update(ABC):
     label : str
         The short name in figures, such as "PG-SM". The default is `name` in capitals.
     style : PlotStyle, optional
-        The style in figures. The default is the next of four spare styles.
+        The style in figures of a registered update. The default is the next of four spare styles.
+        Results store only the name of an update that is not registered; figures give it the next
+        spare style.
     parametrization : {"softmax", "escort", "direct"} or None
         The parametrization that compiled loops use; required if the update has a kernel.
     in_paper : bool

@@ -21,13 +21,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pu_lib.extras import naming_the_extra
 from pu_lib.files import replacing
-from pu_lib.updates import Update, name_of, style_of
+from pu_lib.interface import PlotStyle, Update
+from pu_lib.updates import name_of, spare_style, style_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Record", "axes_of", "described", "draw_band", "line_of", "made_by"]
+__all__ = ["Record", "axes_of", "described", "draw_band", "line_of", "made_by", "style_on"]
+
+TOO_FEW_RUNS = "\n(no band: too few runs)"
+"""The end of the label of a vertical axis if a curve has no interval."""
 
 _RecordType = TypeVar("_RecordType", bound="Record")
 
@@ -114,6 +118,17 @@ class Record(ABC):
             raise ValueError(f"path: {path} has no {cls.__name__}: {error}") from None
         raise ValueError(f"path: {path} has a {kind}; read it with {kind}.load.")
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether another result has equal content; `about` is not compared."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        if other is self:
+            return True
+        mine, others = self._arrays(), other._arrays()
+        return all(_equal(np.asarray(mine[name]), np.asarray(others[name])) for name in mine)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def _repr_html_(self) -> str:
         """Return the short text and `about` as HTML, which notebooks show."""
         rows = [
@@ -122,6 +137,11 @@ class Record(ABC):
             if key != "sources"
         ]
         return f"<p>{html.escape(str(self))}</p><table>{''.join(rows)}</table>"
+
+
+def _equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Return whether two arrays are equal; NaN equals NaN."""
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
 
 
 def described(updates: list[Update], process: str, **arguments: Any) -> dict[str, Any]:
@@ -163,26 +183,42 @@ def made_by(updates: list[Update]) -> dict[str, dict[str, str]]:
     return {"sources": sources, "versions": versions}
 
 
-def line_of(name: str) -> dict[str, Any]:
-    """Return the style of an update's line in matplotlib, or nothing if the name is unknown."""
+def style_on(ax: Axes, name: str) -> PlotStyle:
+    """Return the style of an update; the axes' next spare style if it is not registered."""
+    if (style := _registered_style(name)) is not None:
+        return style
+    others = dict.fromkeys(line.get_gid() for line in ax.lines if line.get_gid() is not None)
+    return spare_style([*others, name].index(name))
+
+
+def line_of(ax: Axes, name: str) -> dict[str, Any]:
+    """Return the keywords of ``ax.plot`` for the line of an update."""
+    style = style_on(ax, name)
+    # The identifier of a line says which update that is not registered has its style.
+    gid = None if _registered_style(name) is not None else name
+    return {"color": style.colour, "linestyle": style.dash, "gid": gid}
+
+
+def _registered_style(name: str) -> PlotStyle | None:
+    """Return the style of an update, or None if it is not registered, or not any more."""
     try:
-        style = style_of(name)
-    except ValueError:  # an update that is not registered, or not any more
-        return {}
-    return {"color": style.colour, "linestyle": style.dash}
+        return style_of(name)
+    except ValueError:
+        return None
 
 
 def draw_band(
     ax: Axes, name: str, x: ArrayLike, estimate: NDArray[np.float64], **style: Any
-) -> None:
+) -> bool:
     """Draw a line of an update with its intervals as a band; `estimate` has shape (3, points).
 
-    There is no band where an end of the interval is infinite.
+    Return whether there are intervals. Too few runs have none, from minus infinity to infinity.
     """
     centre, low, high = estimate
-    (line,) = ax.plot(x, centre, **{**line_of(name), **style})
+    (line,) = ax.plot(x, centre, **{**line_of(ax, name), **style})
     if np.isfinite(low).any():
         ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    return not np.isneginf(low).all()
 
 
 def _source_of(update: Update) -> str:
@@ -199,6 +235,11 @@ def _source_of(update: Update) -> str:
 
 def axes_of(ax: Axes | None) -> Axes:
     """Return the given axes, or axes in a new figure."""
+    if isinstance(ax, str):
+        raise ValueError(
+            f"ax: expected axes of matplotlib, got {ax!r}; give other arguments by name, as in "
+            "plot(x='step') or plot(statistic='mean')."
+        )
     if ax is not None:
         return ax
     with naming_the_extra():

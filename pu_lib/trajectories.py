@@ -159,8 +159,8 @@ class Trajectory(Record):
             If matplotlib is not installed.
         """
         ax = axes_of(ax)
-        updates = self.about.get("updates", ())
-        style = {"label": self.label, **(line_of(updates[0]) if updates else {}), **style}
+        name = self.about.get("updates", [self.label])[0]
+        style = {"label": self.label, **line_of(ax, name), **style}
         ax.plot(np.arange(len(self.performance)), self.performance, **style)
         ax.set(xlabel="updates", ylabel="performance")
         ax.legend()

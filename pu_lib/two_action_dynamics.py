@@ -216,6 +216,10 @@ def parse_problem(
         The initial pi(a_1), in (0, 1) or, for `di`, in [0, 1].
     """
     chosen = as_update(update)
+    if chosen.has_memory:
+        raise ValueError(
+            f"update: {chosen.name} has memory; counts are for updates without memory."
+        )
     by_name = isinstance(update, str) and "=" not in update
     if isinstance(chosen, EscortPolicyGradient) and not by_name:
         p, factor = chosen.p, chosen.factor

@@ -40,6 +40,7 @@ experiments. An update that needs earlier steps, such as momentum, defines `init
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, get_args
 
@@ -92,6 +93,7 @@ __all__ = [
     "project_simplex",
     "register",
     "softmax",
+    "spare_style",
     "style_of",
 ]
 
@@ -381,9 +383,8 @@ def register(update: _Registered) -> _Registered:
     instance = update() if isinstance(update, type) else update
     if not isinstance(instance, Update):
         raise TypeError(f"update: expected an Update, an instance or a class, got {update!r}.")
-    kind, name = type(instance), getattr(instance, "name", "")
-    if not name or not isinstance(name, str):
-        raise ValueError(f"update: {kind.__name__} has no name; set `name = '...'` in it.")
+    _require_hooks(instance)
+    kind, name = type(instance), instance.name
     if ":" in name:
         raise ValueError(f"update: expected a name without a colon, got {name!r}.")
     if "=" in name:
@@ -400,6 +401,25 @@ def register(update: _Registered) -> _Registered:
         )
     UPDATES[name] = instance
     return update
+
+
+def _require_hooks(update: Update) -> None:
+    """Raise a `ValueError` if an update has no name or its `advance` takes other arguments."""
+    if type(update).__module__ == __name__:
+        return
+    name = getattr(update, "name", "")
+    if not name or not isinstance(name, str):
+        kind = type(update).__name__
+        raise ValueError(f"update: {kind} has no name; set `name = '...'` in it.")
+    has = "has" if update.has_memory else "does not define"
+    arguments = ["theta", "q", "weight", "rng", "memory"][: 5 if update.has_memory else 4]
+    try:
+        inspect.signature(update.advance).bind(*arguments)
+    except TypeError:
+        raise ValueError(
+            f"update {name}: it {has} initial_memory, so advance must take "
+            f"({', '.join(arguments)})."
+        ) from None
 
 
 for _kind in (
@@ -495,7 +515,8 @@ def as_update(update: str | Update) -> Update:
 
     A string is a name or label in `UPDATES`, in any case; a name with options as in
     ``pg-es factor=drop``; or ``module:NAME``, a class or instance that is imported and registered.
-    Raises a `ValueError` if there is no such update or option.
+    Raises a `ValueError` if there is no such update or option, or an update lacks a name or has
+    hooks that do not fit.
 
     Examples
     --------
@@ -503,7 +524,14 @@ def as_update(update: str | Update) -> Update:
     EscortPolicyGradient(p=2.0, factor='drop')
     """
     if isinstance(update, Update):
+        _require_hooks(update)
         return update
+    if isinstance(update, type) and issubclass(update, Update):
+        kind = update.__name__
+        raise ValueError(
+            f"update: got the class {kind}; give an instance, {kind}(), or register it and give "
+            "its name."
+        )
     if isinstance(update, str) and "=" in update:
         name, _, words = update.partition(" ")
         usual = as_update(name)
@@ -564,9 +592,20 @@ def style_of(name: str | Update) -> PlotStyle:
     update = as_update(name)
     if update.style is not None:
         return update.style
-    plain = [other for other, kind in UPDATES.items() if kind.style is None]
-    place = plain.index(update.name) if update.name in plain else len(plain)
-    return _SPARE_STYLES[place % len(_SPARE_STYLES)]
+    plain = _without_style()
+    if update.name not in plain:
+        return spare_style(0)
+    return _SPARE_STYLES[plain.index(update.name) % len(_SPARE_STYLES)]
+
+
+def spare_style(number: int) -> PlotStyle:
+    """Return the style of update `number` of those that are not registered, counted from 0."""
+    return _SPARE_STYLES[(len(_without_style()) + number) % len(_SPARE_STYLES)]
+
+
+def _without_style() -> list[str]:
+    """Return the names of the registered updates without a style of their own."""
+    return [name for name, update in UPDATES.items() if update.style is None]
 
 
 def make_update(name: str, **options: object) -> Update:

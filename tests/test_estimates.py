@@ -169,6 +169,7 @@ def test_bins_of_an_array_are_in_the_order_of_its_entries():
         (gymnasium.spaces.Discrete(3), 2, "space: expected a gymnasium.spaces.Box, got Discrete"),
         (Box(0, 1, (2,)), [1, 2, 3], "counts: expected 2 numbers of bins, got 3"),
         (Box(0, 1, (2,)), 0, "counts: expected an integer, at least 1"),
+        (Box(0, 1, (2,)), 3.5, "counts: expected an integer or one for each dimension, got 3.5"),
         (Box(0, 1, (2,)), [1.5, 2], "counts: expected an integer, got 1.5"),
     ],
 )

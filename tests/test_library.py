@@ -1,9 +1,12 @@
 """Tests of the public names of ``pu_lib`` and the error messages of the command line."""
 
+import inspect
 import io
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -56,6 +59,26 @@ def test_run_accepts_names_and_suggests_similar_ones():
         run("chian", "mce", 5)
     with pytest.raises(ValueError, match=r"weighting: unknown 'visits'. There are: occupancy, uni"):
         run("chain", "mce", 5, weighting="visits")
+
+
+@pytest.mark.parametrize("update", ["ce", SoftmaxPolicyGradient()])
+def test_an_update_in_the_place_of_the_process_is_named(update):
+    for call in (lambda: run(update, "chain", 10), lambda: pu_lib.race(update)):
+        with pytest.raises(ValueError, match=r"process: .* is an update; the process comes first"):
+            call()
+
+
+def test_the_table_of_signatures_is_true():
+    text = Path(__file__).parents[1].joinpath("book/library.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` (\|(?: [^|]+ \|){5})$", text, re.MULTILINE)
+    assert [name for name, _ in rows] == ["run", "race", "learn", "compare"]
+    for name, cells in rows:
+        parameters = inspect.signature(getattr(pu_lib, name)).parameters
+        named = re.findall(r"`(\w+)(?:=([^`]+))?`", cells)
+        assert len(named) == 5 - (name == "run")
+        for parameter, default in named:
+            expected = eval(default) if default else inspect.Parameter.empty
+            assert parameters[parameter].default == expected, (name, parameter)
 
 
 def test_scheme_names_ignore_case_and_are_suggested():

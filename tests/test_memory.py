@@ -237,6 +237,49 @@ def test_wrong_hooks_are_named(members, sentence):
         pu_lib.run("chain n_states=4", type("Wrong", (Momentum,), members)(), 2)
 
 
+def without_memory(self, theta, q, weight, rng):
+    return theta + weight * q
+
+
+def with_memory(self, theta, q, weight, rng, memory):
+    return theta + weight * q, memory
+
+
+def start(self, n_states, n_actions):
+    return np.zeros((n_states, n_actions))
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        (
+            {"name": "b", "initial_memory": start, "advance": without_memory},
+            r"update b: it has initial_memory, so advance must take \(theta, .*, rng, memory\)\.",
+        ),
+        (
+            {"name": "b", "advance": with_memory},
+            r"update b: it does not define initial_memory, so advance must take \(.*, rng\)\.",
+        ),
+        ({"advance": without_memory}, r"update: Wrong has no name; set `name = '\.\.\.'` in it"),
+    ],
+)
+def test_hooks_that_do_not_fit_are_named_before_the_first_step(members, sentence):
+    kind = type("Wrong", (Softmax,), members)
+    for call in (
+        lambda: pu_lib.run("chain n_states=4", kind(), 2),
+        lambda: pu_lib.race("chain n_states=4", updates=[kind()], **SHORT),
+        lambda: pu_lib.learn("FrozenLake-v1", kind(), 10),
+        lambda: pu_lib.register(kind),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            call()
+
+
+def test_counts_refuse_updates_with_memory():
+    with pytest.raises(ValueError, match="update: momentum has memory; counts are for updates"):
+        pu_lib.unlearn(Momentum(), 20)
+
+
 def test_memory_beyond_the_range_of_floats_is_an_error():
     class Growing(Momentum):
         def advance(self, theta, q, weight, rng, memory):

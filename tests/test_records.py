@@ -104,3 +104,81 @@ def test_a_race_comes_back_from_its_file_and_draws_the_same_curves(tmp_path):
     with pytest.raises(ValueError, match="statistic"):
         race.plot(statistic="mode")
     plt.close("all")
+
+
+def looks(ax):
+    return [(line.get_color(), line._dash_pattern, line.get_marker()) for line in ax.lines]
+
+
+def test_updates_that_are_not_registered_have_the_spare_styles_in_every_figure():
+    """Matplotlib's first colour is nearly that of PG-SM, and its line is solid, too."""
+    others = [type("Other", (Shrunk,), {"name": name})() for name in ("one", "two")]
+    setting = {"step_sizes": [0.1, 1.0], "runs": 2, "max_steps": 60, "curves": True}
+    race = pu_lib.race("chain n_states=4", updates=["ce", *others], **setting)
+    spare = {pu_lib.updates.spare_style(number).colour for number in (0, 1)}
+    assert len(spare) == 2
+    for ax in (race.plot(), race.plot(x="step")):
+        colours, dashes, _ = zip(*looks(ax), strict=True)
+        assert set(colours) - {pu_lib.UPDATES["ce"].style.colour} == spare
+        assert len(set(map(str, dashes))) == 3
+    assert {marker for *_, marker in looks(race.plot())} == {"^", "P", "X"}
+    ax = run("chain n_states=4", others[0], 2).plot()
+    for update in (others[1], others[0]):
+        run("chain n_states=4", update, 2).plot(ax)
+    first, second, again = looks(ax)
+    assert first == again != second
+    plt.close("all")
+
+
+@pytest.mark.parametrize("runs", [5, 6])
+def test_the_axis_says_that_there_are_too_few_runs_for_a_band(runs):
+    setting = {"step_sizes": [0.1, 1.0], "runs": runs, "max_steps": 60, "curves": True}
+    race = pu_lib.race("chain n_states=4", updates=["ce"], **setting)
+    learned = pu_lib.learn("FrozenLake-v1", "ce", 20, runs=runs, episodes=1)
+    for ax in (race.plot(), race.plot(x="step"), learned.plot()):
+        assert bool(ax.collections) == (runs == 6)
+        assert ("(no band: too few runs)" in ax.get_ylabel()) == (runs == 5)
+    for ax in (race.plot(statistic="iqm"), learned.plot(statistic="mean")):
+        assert "(no band: too few runs)" in ax.get_ylabel()
+    plt.close("all")
+
+
+def test_the_ticks_of_a_race_are_its_step_sizes():
+    sizes = [0.1, 0.2, 0.4]
+    race = pu_lib.race("chain n_states=4", updates=["ce"], step_sizes=sizes, runs=1, max_steps=60)
+    ax = race.plot()
+    assert ax.get_xticks().tolist() == sizes
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0.1", "0.2", "0.4"]
+    assert not len(ax.get_xticks(minor=True))
+    many = np.logspace(-2, 2, 9).tolist()
+    race = pu_lib.race("chain n_states=4", updates=["ce"], step_sizes=many, runs=1, max_steps=60)
+    labels = [text.get_text() for text in race.plot().get_xticklabels()]
+    assert labels == ["0.01", "", "0.1", "", "1", "", "10", "", "100"]
+    plt.close("all")
+
+
+def test_results_of_every_kind_are_equal_to_their_files(tmp_path):
+    setting = {"step_sizes": [0.1, 1.0], "runs": 2, "max_steps": 60, "curves": True}
+    makes = [
+        lambda seed: run("chain n_states=4", "ce", 3, step_size=1.0 + seed),
+        lambda seed: pu_lib.race("chain n_states=4", updates=["ce"], seed=seed, **setting),
+        lambda seed: pu_lib.learn("FrozenLake-v1", "ce", 20, runs=2, episodes=1, seed=seed),
+        lambda seed: pu_lib.sweep(
+            "chain n_states=4", tmp_path / f"{seed}", updates=["ce"], seed=seed, **setting
+        ),
+    ]
+    results = [(make(0), make(1)) for make in makes]
+    for result, other in results:
+        result.save(tmp_path / "file")
+        back = type(result).load(tmp_path / "file")
+        assert back == result
+        assert back != other
+        assert result != result.about
+    assert results[0][0] != results[1][0]
+    swept, other = results[3]
+    assert {swept: "kept"}[swept] == "kept"
+
+
+def test_a_text_in_the_place_of_the_axes_is_named():
+    with pytest.raises(ValueError, match=r"ax: expected axes .*, got 'step'; .* plot\(x='step'\)"):
+        run("chain n_states=4", "ce", 1).plot("step")

@@ -14,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import pu_lib
 from pu_lib import kernels, parametrizations
 from pu_lib.chapters.unlearning.quantities import count
 from pu_lib.experiments.race import Race, race
@@ -164,6 +165,21 @@ def test_updates_without_a_style_receive_one_of_four_styles(monkeypatch):
     assert len(set(styles)) == 4  # the number of styles
     assert styles[4] == styles[0]
     assert style_of(type("f", (Renamed,), {"name": "f"})()) in styles  # not registered
+
+
+def test_a_class_in_place_of_an_update_is_named():
+    class Plain(Renamed):
+        name = "plain"
+
+    sentence = r"update: got the class Plain; give an instance, Plain\(\), or register it"
+    for call in (
+        lambda: pu_lib.run("chain", Plain, 10),
+        lambda: pu_lib.race("chain", updates=[Plain]),
+        lambda: pu_lib.compare("FrozenLake-v1", Plain),
+        lambda: pu_lib.unlearn(Plain, 20),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            call()
 
 
 # Gradients

@@ -134,6 +134,8 @@ def test_base_installation_races(python: Path, tmp_path: Path) -> None:
     [
         f"{RACE}.to_frame()",
         "pu_lib.run('chain', 'mce', 2).to_frame()",
+        "pu_lib.run('chain', 'mce', 2).plot()",
+        "pu_lib.learn('Blackjack-v1', 'mce', 2, runs=1)",
         "pu_lib.sweep('chain n_states=4', 'runs', step_sizes=[1.0], runs=1)",
         "pu_lib.from_gymnasium('FrozenLake-v1')",
         "pu_lib.merge_parts('runs')",

@@ -52,7 +52,7 @@ from pu_lib.experiments.reference import (
 from pu_lib.experiments.thresholds import Summary, summarise
 from pu_lib.extras import naming_the_extra
 from pu_lib.progress import progress_bar
-from pu_lib.records import Record, axes_of, described, draw_band
+from pu_lib.records import TOO_FEW_RUNS, Record, axes_of, described, draw_band
 from pu_lib.settings import as_list, find_name
 from pu_lib.updates import UPDATES, Update, as_update, label_of, name_of
 
@@ -103,6 +103,12 @@ class _Setting:
             "scheme": self.scheme.name,
             "encode": None if self.encode is None else _text_of(self.encode),
         }
+
+    @property
+    def evaluated(self) -> NDArray[np.int64]:
+        """The numbers of steps after which the policy is evaluated."""
+        every = np.arange(self.evaluate_every, self.steps + 1, self.evaluate_every)
+        return every if every[-1] == self.steps else np.append(every, self.steps)
 
     def seed_of(self, *key: int) -> Any:
         """Return the seed of the environment or of an evaluation in this run."""
@@ -304,7 +310,7 @@ def _run(setting: _Setting) -> _Run:
             learner = Learner(setting, player, stream)
             for t in range(1, setting.steps + 1):
                 learner.step()
-                if t % setting.evaluate_every == 0:
+                if t % setting.evaluate_every == 0 or t == setting.steps:
                     returns.append(learner.performance(other, len(returns)))
                     if returns[-1] >= setting.target:
                         return _Run(returns, True)
@@ -464,7 +470,8 @@ class Learned(Record):
             The axes. The default is axes in a new figure.
         statistic : {"median", "mean", "iqm"}
             The median, the mean or the interquartile mean of the runs. The band has its 95 %
-            intervals, for medians from 6 runs and for means from 100.
+            intervals: medians have them from 6 runs, means and interquartile means from 100. With
+            fewer runs the curve has no band, as the label of the vertical axis says.
         **style
             Further arguments of `matplotlib.axes.Axes.plot`, such as ``color`` or ``label``.
 
@@ -483,8 +490,9 @@ class Learned(Record):
         statistic, ax = find_name("statistic", statistic, STATISTICS), axes_of(ax)
         curve = thresholds.estimate(self.returns, statistic)
         name, label = self.about["updates"][0], self.label
-        draw_band(ax, name, self.steps, curve, **{"label": label, **style})
-        ax.set(xlabel="steps", ylabel=f"mean return of an evaluation ({STATISTICS[statistic]})")
+        bands = draw_band(ax, name, self.steps, curve, **{"label": label, **style})
+        label = f"mean return of an evaluation ({STATISTICS[statistic]})"
+        ax.set(xlabel="steps", ylabel=label + TOO_FEW_RUNS * (not bands))
         ax.legend()
         return ax
 
@@ -619,7 +627,8 @@ def learn(
         Largest number of steps of an episode, in learning and in evaluations. At an episode that is
         cut or truncated the critic learns from the value of the last state, which is not an end.
     evaluate_every : int, optional
-        Number of steps between evaluations. The default is a twentieth of `steps`.
+        Number of steps between evaluations. The default is a twentieth of `steps`. There is also
+        an evaluation after the last step.
     episodes : int
         Number of episodes of an evaluation, which the policy plays in a copy of the environment.
     seed : int
@@ -655,6 +664,11 @@ def learn(
     >>> learned.steps.tolist(), learned.returns.shape, learned.policies.shape
     ([1000, 2000, 3000], (2, 3), (2, 11, 4))
     """
+    if isinstance(update, (list, tuple)):
+        raise ValueError(
+            f"update: learn takes one update, got {len(update)} in a {type(update).__name__}; "
+            "compare takes several."
+        )
     (setting,) = _settings(
         env,
         [update],
@@ -682,9 +696,8 @@ def learn(
     for run, result in enumerate(results):
         at = [rows[state] for state in result.states]
         policies[run, at], q[run, at], visits[run, at] = result.policies, result.q, result.visits
-    every = setting.evaluate_every
     return Learned(
-        steps=np.arange(every, setting.steps + 1, every),
+        steps=setting.evaluated,
         returns=np.array([result.returns for result in results]),
         states=tuple(rows),
         policies=policies,
@@ -794,7 +807,7 @@ def compare(
     results = _finished(racing, runs, workers, progress)
     summaries: dict[str, dict[float, Summary]] = {name: {} for name in names}
     for setting, *column in zip(racing, *results, strict=True):
-        recorded = [len(result.returns) * setting.evaluate_every for result in column]
+        recorded = setting.evaluated[[len(result.returns) - 1 for result in column]]
         censored = np.array([not result.passed for result in column])
         times = np.where(censored, setting.steps, recorded)
         summaries[name_of(setting.update)][setting.step_size] = summarise(

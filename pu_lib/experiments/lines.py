@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from pu_lib.arrays import Floats
 from pu_lib.experiments.jekyll_hyde import checkpoints
 from pu_lib.experiments.thresholds import Summary, estimate
-from pu_lib.records import draw_band, line_of
-from pu_lib.updates import UPDATES, style_of
+from pu_lib.records import TOO_FEW_RUNS, draw_band, style_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +27,8 @@ AXES = {
 
 STATISTICS = {"median": "median", "mean": "mean", "iqm": "interquartile mean"}
 """The label of each statistic."""
+
+_MOST_LABELS = 7  # of step sizes on an axis of half the width of a page
 
 TIMES = ("median", "95 %", "mean", "95 %", "censored")
 """The head of `words_of_times` in printed tables."""
@@ -57,28 +58,40 @@ def _range(low: float, high: float, summary: Summary) -> str:
 
 def draw_times(
     ax: Axes, name: str, x: ArrayLike, rows: Sequence[Summary], statistic: str, **style: Any
-) -> None:
-    """Draw times to the target with markers and a band; times beyond the cap are at the cap."""
+) -> bool:
+    """Draw times to the target with markers and a band; times beyond the cap are at the cap.
+
+    Return whether there are intervals.
+    """
     ends = (statistic, f"{statistic}_low", f"{statistic}_high")
     times = np.array([[min(getattr(row, end), row.horizon) for row in rows] for end in ends])
-    marker = style_of(name).marker if line_of(name) else "o"
-    fill = "full" if name in UPDATES else "none"
-    draw_band(ax, name, x, times, **{"marker": marker, "fillstyle": fill, **style})
+    marks = {"marker": style_on(ax, name).marker, "fillstyle": "none" if "=" in name else "full"}
+    return draw_band(ax, name, x, times, **marks, **style)
 
 
 def draw_curve(
     ax: Axes, name: str, performances: Floats, max_steps: int, statistic: str, **style: Any
-) -> None:
-    """Draw the performance of runs, of shape (runs, checkpoints), with a band."""
+) -> bool:
+    """Draw the performance of runs, of shape (runs, checkpoints); return if there are intervals."""
     curve = estimate(np.asarray(performances), statistic)
-    draw_band(ax, name, checkpoints(max_steps), curve, **style)
+    return draw_band(ax, name, checkpoints(max_steps), curve, **style)
 
 
-def label_axes(ax: Axes, x: str, statistic: str) -> None:
-    """Set the scales and the labels of the axes, and add the legend."""
+def label_axes(ax: Axes, x: str, statistic: str, ticks: Sequence[float], bands: bool) -> None:
+    """Set scales, labels and ticks of the axes, and add the legend.
+
+    `ticks` are the step sizes, of which at most seven have a label. Without `bands` the label of
+    the vertical axis says why.
+    """
     ax.set(xscale="log", xlabel=AXES[x])
+    missing = "" if bands else TOO_FEW_RUNS
     if x == "step":
-        ax.set(ylabel=f"normalised performance ({STATISTICS[statistic]})")
+        ax.set(ylabel=f"normalised performance ({STATISTICS[statistic]}){missing}")
     else:
-        ax.set(yscale="log", ylabel=f"steps to the target ({STATISTICS[statistic]}, capped)")
+        label = f"steps to the target ({STATISTICS[statistic]}, capped){missing}"
+        ax.set(yscale="log", ylabel=label)
+    if x == "step_size":
+        ticks, every = sorted(set(ticks)), -(-len(set(ticks)) // _MOST_LABELS)
+        ax.set_xticks(ticks, [f"{t:g}" * (i % every == 0) for i, t in enumerate(ticks)])
+        ax.set_xticks([], minor=True)
     ax.legend()

@@ -138,7 +138,7 @@ class RaceEntry:
         return "" if self.summaries[sizes[1]].mean == self.best.mean else "lowest"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Race(Record, Sequence[RaceEntry]):
     """The results of a race: a sequence of entries from the fastest to the slowest.
 
@@ -160,7 +160,7 @@ class Race(Record, Sequence[RaceEntry]):
 
     entries: tuple[RaceEntry, ...]
     max_steps: int
-    about: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @overload
     def __getitem__(self, index: int) -> RaceEntry: ...
@@ -194,7 +194,8 @@ class Race(Record, Sequence[RaceEntry]):
                 )
         if any(entry.finished and entry.best.mean_low == -math.inf for entry in self):
             sentences.append(
-                f"A 95 % interval needs {MEDIAN_RUNS} runs for a median and {MEAN_RUNS} for a mean."
+                f"A 95 % interval needs {MEDIAN_RUNS} runs for a median and {MEAN_RUNS} for a mean "
+                "or an interquartile mean (iqm)."
             )
         return sentences
 
@@ -205,6 +206,8 @@ class Race(Record, Sequence[RaceEntry]):
         -------
         pandas.DataFrame
             A table with the columns ``update``, ``step_size`` and the attributes of `Summary`.
+            ``lower`` and ``upper`` are the first and the ninth decile of the times; the ends of
+            intervals are ``median_low``, ``median_high`` and so on.
 
         Raises
         ------
@@ -223,10 +226,12 @@ class Race(Record, Sequence[RaceEntry]):
     def plot(self, ax: Axes | None = None, x: str = "step_size", statistic: str = "median") -> Axes:
         """Draw times to the target against step sizes, or learning curves; return the axes.
 
-        Bands are 95 % intervals of each point: of medians from 6 runs, of means from 100. Hollow
-        markers denote updates with options that differ from those of the registered update. A
-        learning curve is the normalised performance at the update's best step size, whose
-        restricted mean time on the same runs is the smallest; runs go on after the target.
+        Bands are 95 % intervals of each point: medians have them from 6 runs, means and
+        interquartile means from 100. With fewer runs a curve has no band, as the label of the
+        vertical axis says. Hollow markers denote updates with options that differ from those
+        of the registered update. A learning curve is the normalised performance at the update's
+        best step size, whose restricted mean time on the same runs is the smallest; runs go on
+        after the target.
 
         Parameters
         ----------
@@ -253,18 +258,24 @@ class Race(Record, Sequence[RaceEntry]):
         statistic = find_name("statistic", statistic, STATISTICS)
         x = find_name("x", x, ("step_size", "step"))
         if x == "step" and not all(entry.performances for entry in self):
+            if "evaluate_every" in self.about:
+                raise ValueError(
+                    "x: compare keeps no learning curves; pu_lib.learn(env, update, steps) returns "
+                    "them."
+                )
             raise ValueError("x: the race has no curves; run it with curves=True.")
-        ax = axes_of(ax)
+        ax, bands = axes_of(ax), True
         for entry in self:
             if x == "step":
                 best = entry.best_step_size
                 label = f"{entry.label}, $\\eta$ = {best:g}"
                 runs = entry.performances[best]
-                draw_curve(ax, entry.update, runs, self.max_steps, statistic, label=label)
+                bands &= draw_curve(ax, entry.update, runs, self.max_steps, statistic, label=label)
             else:
                 sizes, rows = list(entry.summaries), list(entry.summaries.values())
-                draw_times(ax, entry.update, sizes, rows, statistic, label=entry.label)
-        label_axes(ax, x, statistic)
+                bands &= draw_times(ax, entry.update, sizes, rows, statistic, label=entry.label)
+        ticks = [step_size for entry in self for step_size in entry.summaries]
+        label_axes(ax, x, statistic, ticks, bands)
         return ax
 
     def _arrays(self) -> dict[str, Any]:

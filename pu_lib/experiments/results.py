@@ -406,6 +406,10 @@ class Results(Record):
     about: Mapping[str, Any] = field(default_factory=dict)
     _curves: dict[Panel, Curves] = field(default_factory=dict)
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        """Return the number of runs, so that caches accept results."""
+        return len(self.table)
+
     def __repr__(self) -> str:
         return f"Results({len(self.table):,} runs)"
 
@@ -438,10 +442,11 @@ class Results(Record):
     def plot(self, ax: Axes | None = None, x: str = "step_size", statistic: str = "median") -> Axes:
         """Draw times to the target against step sizes, or learning curves; return the axes.
 
-        There is a line for each update and each combination of the other settings that vary. Bands
-        are 95 % intervals of each point: of medians from 6 runs, of means from 100. A learning
-        curve is the normalised performance at the best step size, whose restricted mean time on the
-        same runs is the smallest; runs go on after the target.
+        There is a line for each update and each combination of the other settings that vary.
+        Bands are 95 % intervals of each point: medians have them from 6 runs, means and
+        interquartile means from 100. With fewer runs a curve has no band, as the label of the
+        vertical axis says. A learning curve is the normalised performance at the best step size,
+        whose restricted mean time on the same runs is the smallest; runs go on after the target.
 
         Parameters
         ----------
@@ -472,7 +477,7 @@ class Results(Record):
             if "performances" not in runs or runs["performances"].isna().all():
                 raise ValueError("x: there are no curves; run the sweep with curves=True.")
             runs = runs[runs["performances"].notna()]
-        ax = axes_of(ax)
+        ax, bands = axes_of(ax), True
         rows = runs if x == "step" else self.to_frame()
         across = "step_size" if x == "step" else x
         for name, group in rows.groupby("update", sort=False, observed=True):
@@ -487,11 +492,12 @@ class Results(Record):
                     cap = int(chosen["max_steps"].iloc[0])
                     style["label"] += rf", $\eta$ = {best:g}"
                     curves = np.stack(chosen["performances"].tolist())
-                    lines.draw_curve(ax, str(name), curves, cap, statistic, **style)
+                    bands &= lines.draw_curve(ax, str(name), curves, cap, statistic, **style)
                 else:
                     line = line.sort_values(x)
-                    lines.draw_times(ax, str(name), line[x], _summaries(line), statistic, **style)
-        lines.label_axes(ax, x, statistic)
+                    times = _summaries(line)
+                    bands &= lines.draw_times(ax, str(name), line[x], times, statistic, **style)
+        lines.label_axes(ax, x, statistic, rows["step_size"].tolist(), bands)
         return ax
 
     def _arrays(self) -> dict[str, Any]:
@@ -509,8 +515,9 @@ class Results(Record):
         -------
         pandas.DataFrame
             One row per setting, with the columns of the setting and the attributes of
-            `pu_lib.experiments.thresholds.Summary`. The horizon of the restricted mean is the cap,
-            or the last recorded time if runs were censored earlier.
+            `pu_lib.experiments.thresholds.Summary`. ``lower`` and ``upper`` are the first and the
+            ninth decile of the times. The horizon of the restricted mean is the cap, or the last
+            recorded time if runs were censored earlier.
         """
         import pandas as pd
 

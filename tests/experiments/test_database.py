@@ -1,6 +1,7 @@
 """Test that the database of a sweep loses no written run and stores no run twice."""
 
 import errno
+import itertools
 import multiprocessing
 import os
 import random
@@ -184,21 +185,26 @@ def start_process(function, *arguments):
     return process
 
 
-def slow_sweep(chunks, directory, written):
-    """Sweep slowly and send the index of each written chunk to a pipe."""
-    write = Database.write
+def slow_sweep(chunks, directory, written, most):
+    """Sweep slowly, send the index of each written chunk to a pipe, and stop after `most`."""
+    write, begun = Database.write, itertools.count()
 
     def write_and_report(self, chunk, measured):
         write(self, chunk, measured)
         os.write(written, chunks.index(chunk).to_bytes(2, "big"))
 
     Database.write = write_and_report
-    sweeping.run_chunk = lambda chunk: (time.sleep(0.01), run_chunk(chunk))[1]
+
+    def run_slowly(chunk):
+        time.sleep(0.01 if next(begun) < most else 3600)
+        return run_chunk(chunk)
+
+    sweeping.run_chunk = run_slowly
     run_missing(chunks, directory, workers=2)
 
 
 def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
-    """The kills happen at random times, some of them while the database is being created."""
+    """The kills happen after a random number of chunks, some before the database is created."""
     cells = [
         cell_of({**WORDS, "update": update, "step_size": step_size})
         for update in ("di", "ce")
@@ -207,16 +213,19 @@ def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
     chunks = chunks_of(cells, 900, 5)
     run_missing(chunks, tmp_path / "whole")
     rng, directory, written_chunks, counts = random.Random(0), tmp_path / "killed", set(), []
-    for _ in range(20):
+    most = 35  # 20 sweeps then leave some of the 720 chunks, however late they are killed
+    for number in rng.choices(range(8), k=20):
         out, into = os.pipe()
-        process = start_process(slow_sweep, chunks, directory, into)
+        process = start_process(slow_sweep, chunks, directory, into, most)
         os.close(into)
-        time.sleep(rng.uniform(0.0, 0.2))
-        process.kill()
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
         with open(out, "rb") as pipe:
-            indices = pipe.read()
+            indices = pipe.read(2 * number)  # waits until so many chunks are written
+            time.sleep(rng.uniform(0.0, 0.02))
+            process.kill()
+            process.join()
+            assert process.exitcode == -signal.SIGKILL
+            indices += pipe.read()
+        assert len(indices) >= 2 * number
         written_chunks |= {
             int.from_bytes(indices[k : k + 2], "big") for k in range(0, len(indices), 2)
         }
@@ -228,7 +237,8 @@ def test_sweep_killed_twenty_times_loses_no_run(tmp_path):
             counts.append(len(database.read()))
             assert counts[-1] == 3600 - sum(chunk.count for chunk in lacking)
     assert counts == sorted(counts)
-    assert 100 < counts[-1] < 3600
+    assert 5 * len(written_chunks) <= counts[-1] < 3600
+    assert len(written_chunks) > 20
     run_missing(chunks, directory)
     assert_same(read(directory), read(tmp_path / "whole"))
     tables = [(tmp_path / name / "runs.parquet").read_bytes() for name in ("killed", "whole")]

@@ -255,6 +255,36 @@ def test_compare_records_the_first_evaluation_that_reaches_the_target(tmp_path):
     assert "No update reached the target within 80 steps" in str(impossible)
 
 
+def test_the_policy_is_also_evaluated_after_the_last_step():
+    setting = {"evaluate_every": 30, "runs": 2, **WALK}
+    learned = pu_lib.learn(Walk, "ce", 100, **setting)
+    assert learned.steps.tolist() == [30, 60, 90, 100]
+    assert learned.returns.shape == (2, 4)
+    shorter = pu_lib.learn(Walk, "ce", 90, **setting)
+    assert shorter.steps.tolist() == [30, 60, 90]
+    assert_array_equal(shorter.returns, learned.returns[:, :3])
+    race = pu_lib.compare(Walk, "ce", 1.0, 12, steps=40, target=1.0, evaluate_every=30, **WALK)
+    curves = pu_lib.learn(Walk, "ce", 40, runs=12, evaluate_every=30, **WALK).returns >= 1.0
+    assert (curves[:, 1] & ~curves[:, 0]).any()  # reached at the last step, which is the cap
+    assert race[0].best.mean == np.where(curves[:, 0], 30, 40).mean()
+    assert race[0].best.censored == (~curves.any(axis=1)).mean()
+
+
+def test_compare_names_what_returns_learning_curves():
+    race = pu_lib.compare(Walk, "ce", 1.0, 1, steps=20, target=1.0, **WALK)
+    with pytest.raises(
+        ValueError, match=r"x: compare keeps no learning curves; pu_lib\.learn\(env"
+    ):
+        race.plot(x="step")
+
+
+def test_learn_names_what_takes_several_updates():
+    with pytest.raises(
+        ValueError, match="update: learn takes one update, got 2 in a list; compare"
+    ):
+        pu_lib.learn(Walk, ["ce", "mce"], 10)
+
+
 def test_compare_takes_the_reward_threshold_of_the_environment():
     race = pu_lib.compare("CliffWalking-v1", "ce", 1.0, 1, steps=20, target=-1e9, cut=20)
     assert race[0].best.mean == 1.0
@@ -326,7 +356,7 @@ def broken(fault):
         ({"env": broken("old step")}, r"step must return \(observation, reward, terminated"),
         ({"env": broken("nan")}, "run 0 of ce with step size 1 in Broken: env: Broken: reward"),
         ({"env": broken("text")}, "reward: expected an array of numbers, got text: '1'"),
-        ({"encode": None}, "an observation has 0.0, .* give encode, such as bins"),
+        ({"encode": None}, "an observation has 0.0, .* give encode, such as pu_lib.bins"),
         ({"encode": 3}, "encode: expected a function of an observation, got 3"),
         ({"encode": lambda _: {1}}, "encode: expected a number, text, or a tuple .* got {1}"),
         ({"encode": lambda _: math.nan}, "encode: expected a number, .* got nan"),
