@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-sparse search networks book test lint proofs serve lab pdf note clean steps pins browser licences audit versions wheel report
+.PHONY: help bench bench-sparse search networks reward-hack book test lint proofs serve lab pdf note clean steps pins browser licences audit versions wheel report
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -58,6 +58,11 @@ NETWORKS ?= _build/networks
 
 networks: $(ENV)/.installed  ## Compute the runs for the chapter on networks in NETWORKS=DIR (half an hour on one core)
 	$(BIN)/python -m pu_lib.chapters.networks --out $(NETWORKS)
+
+REWARD_HACK ?= _build/reward-hack
+
+reward-hack: $(ENV)/.installed  ## Compute the runs for the chapter on reward hacks in REWARD_HACK=DIR (a quarter of an hour on one core)
+	$(BIN)/python -m pu_lib.chapters.reward_hack --out $(REWARD_HACK)
 
 steps: $(ENV)/.installed  ## Generate the update steps of the explorers from the kernels
 	$(BIN)/python tools/translate.py

@@ -24,11 +24,14 @@ from typing import TYPE_CHECKING, Any
 from pu_lib.extras import naming_the_extra
 
 if TYPE_CHECKING:
+    from pu_lib.chapters.unlearning.quantities import unlearn
     from pu_lib.claims import Finding, confirm, judge, ledger
-    from pu_lib.domains import DOMAINS, from_gymnasium
+    from pu_lib.domains import DOMAINS
+    from pu_lib.environments import bins, estimate, from_gymnasium
+    from pu_lib.experiments.learning import Learned, compare, learn
     from pu_lib.experiments.race import Race, race
     from pu_lib.experiments.results import Results
-    from pu_lib.experiments.sweep import sweep
+    from pu_lib.experiments.sweep import merge_parts, sweep
     from pu_lib.mdp import FiniteMDP
     from pu_lib.trajectories import Trajectory, follow, run
     from pu_lib.updates import UPDATES, Update, make_update, register
@@ -39,21 +42,28 @@ _HOMES = {
     "DOMAINS": "domains",
     "Finding": "claims",
     "FiniteMDP": "mdp",
+    "Learned": "experiments.learning",
     "Race": "experiments.race",
     "Results": "experiments.results",
     "Trajectory": "trajectories",
     "UPDATES": "updates",
     "Update": "updates",
+    "bins": "environments",
+    "compare": "experiments.learning",
     "confirm": "claims",
+    "estimate": "environments",
     "follow": "trajectories",
-    "from_gymnasium": "domains",
+    "from_gymnasium": "environments",
     "judge": "claims",
+    "learn": "experiments.learning",
     "ledger": "claims",
     "make_update": "updates",
+    "merge_parts": "experiments.sweep",
     "race": "experiments.race",
     "register": "updates",
     "run": "trajectories",
     "sweep": "experiments.sweep",
+    "unlearn": "chapters.unlearning.quantities",
 }
 _MODULES = ("claims", "domains", "exact", "mdp", "trajectories", "updates")
 
@@ -62,20 +72,27 @@ __all__ = [
     "UPDATES",
     "Finding",
     "FiniteMDP",
+    "Learned",
     "Race",
     "Results",
     "Trajectory",
     "Update",
+    "bins",
+    "compare",
     "confirm",
+    "estimate",
     "follow",
     "from_gymnasium",
     "judge",
+    "learn",
     "ledger",
     "make_update",
+    "merge_parts",
     "race",
     "register",
     "run",
     "sweep",
+    "unlearn",
 ]
 
 

@@ -16,6 +16,7 @@ from numbers import Real
 from typing import Any, SupportsIndex
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -157,6 +158,46 @@ def _unseeded() -> np.random.Generator:
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     # Otherwise all children would draw the numbers that the parent draws next.
     os.register_at_fork(after_in_child=_unseeded.cache_clear)
+
+
+def as_csr(name: str, matrix: Any) -> scipy.sparse.csr_array:
+    """Return a copy in CSR form; raise a `ValueError` if indices are out of range or inconsistent.
+
+    SciPy's conversions and products do not check indices: they would read or write foreign memory.
+    """
+    try:
+        if getattr(matrix, "format", "") in ("coo", "dia"):  # the constructors check the indices
+            indices = matrix.coords if matrix.format == "coo" else matrix.offsets
+            matrix = type(matrix)((matrix.data, indices), shape=matrix.shape)
+        elif hasattr(matrix, "check_format"):  # csr, csc, bsr
+            matrix.check_format(full_check=True)
+        copy = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        copy.check_format(full_check=True)
+    except Exception as error:  # of any kind, because a damaged matrix can have any attributes
+        raise ValueError(f"{name}: the sparse matrix is invalid ({error}).") from None
+    return copy
+
+
+def as_names(name: str, values: Sequence[str] | None, count: int) -> tuple[str, ...] | None:
+    """Return `count` names as a tuple; raise a `ValueError` that shows the first invalid one."""
+    if values is None:
+        return None
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    if isinstance(listed, str) or not isinstance(listed, Sequence) or len(listed) != count:
+        raise ValueError(f"{name}: expected {count} names, got {safe_repr(values)}.")
+    for value in listed:
+        # Files store no lone surrogates, and NumPy drops null characters at the end of a text.
+        if not (isinstance(value, str) and value and "\0" not in value and is_unicode(value)):
+            raise ValueError(
+                f"{name}: expected texts, not empty and without null characters or lone "
+                f"surrogates, got {safe_repr(value)}."
+            )
+    return tuple(map(str, listed))
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text has no lone surrogates, which no encoding of Unicode can write."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def require_distributions(name: str, rows: Floats, expected: str = "probabilities") -> None:

@@ -1,11 +1,22 @@
-"""Tabular Gymnasium environments as finite MDPs, with exact dynamics."""
+"""Gymnasium environments: exact finite MDPs from their tables, and estimated ones from samples.
+
+`from_gymnasium` reads an environment that has a table of transitions. Any other environment with
+discrete actions is played by `reset` and `step`: `estimate` counts a finite MDP out of the
+transitions, and `pu_lib.learn` learns a policy. Observations are states if they consist of
+integers, booleans or text. Other observations are converted by a function `encode`, such as the
+result of `bins`.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+import warnings
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +24,18 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from pu_lib.arrays import as_float, as_float_array, as_int, safe_repr
+from pu_lib.extras import naming_the_extra
 from pu_lib.mdp import FiniteMDP
+from pu_lib.progress import steps as shown_steps
 from pu_lib.settings import naming_place
 
 if TYPE_CHECKING:
     import gymnasium
+
+__all__ = ["Estimate", "bins", "estimate", "from_gymnasium"]
+
+Environment = Any  # a Gymnasium environment, its id, or a function that makes one
+Encoder = Callable[[Any], Hashable]
 
 _MAX_DENSE = 10_000_000  # entries, 80 MB in each of several arrays
 _PLAYED_STEPS, _PLAYED_LENGTH = 500, 25  # steps played against the table, and steps of an episode
@@ -29,7 +47,9 @@ _HARMLESS = {
 }  # fmt: skip
 
 
-def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -> FiniteMDP:
+def from_gymnasium(
+    env: gymnasium.Env[Any, Any] | str, discount: float = 0.99, **kwargs: Any
+) -> FiniteMDP:
     """Return the MDP of a Gymnasium environment that has a transition table.
 
     Parameters
@@ -42,6 +62,8 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
         An object that has only the attributes ``P`` and ``initial_state_distrib`` is not played.
     discount : float
         Discount factor in [0, 1); Gymnasium does not define a discount.
+    **kwargs
+        Options of the environment with this id, such as ``map_name="8x8"`` of FrozenLake-v1.
 
     Returns
     -------
@@ -56,10 +78,10 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     Raises
     ------
     ValueError
-        If the id is unknown, the environment has no transition table or no distribution of the
-        initial state, the table is malformed, a wrapper or an option of the environment changes
-        dynamics or rewards that the table does not contain, or a played step or start has
-        probability 0 in the table.
+        If the id or an option is unknown, the environment has no transition table or no
+        distribution of the initial state, the table is malformed, a wrapper or an option of the
+        environment changes dynamics or rewards that the table does not contain, or a played step or
+        start has probability 0 in the table.
 
     Examples
     --------
@@ -67,7 +89,12 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
     FiniteMDP(17 states, 4 actions, discount 0.99, 1 terminal)
     """
     if isinstance(env, str):
-        env = make_environment(env)
+        env = make_environment(env, **kwargs)
+    elif kwargs:
+        raise ValueError(
+            f"{next(iter(kwargs))}: options are for the id of an environment, got "
+            f"{safe_repr(env)}; set them where the environment is made."
+        )
     if isinstance(env, type):
         raise ValueError(f"env: {env.__name__} is a class; make one: {env.__name__}().")
     inner = getattr(env, "unwrapped", env)
@@ -84,7 +111,9 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
         raise ValueError(
             f"env: {name} has no transition table with an initial distribution (attributes P "
             f"and initial_state_distrib, of which {lacking} is missing); its dynamics cannot be "
-            "read exactly."
+            "read exactly. Learn from samples with pu_lib.learn(env, update, steps) or "
+            "pu_lib.compare(env, updates), or estimate the table with "
+            "pu_lib.estimate(env, steps).process."
         )
     n_states, n_actions = len(table), _count_actions(table)
     pairs: list[int] = []
@@ -112,6 +141,28 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
         earned.append(share * as_float(f"{where}: reward", reward))
     initial = as_float_array("env: initial_state_distrib", initial, shape=(n_states,))
     _require_played(inner, name, table, initial)
+    terminal = np.zeros(n_states, np.bool_)
+    return _process_of(
+        pairs, successors, probabilities, earned, initial, terminal, n_actions, discount
+    )
+
+
+def _process_of(
+    pairs: Sequence[int],
+    successors: Sequence[int],
+    probabilities: Sequence[float],
+    earned: Sequence[float],
+    initial: NDArray[np.float64],
+    terminal: NDArray[np.bool_],
+    n_actions: int,
+    discount: float,
+) -> FiniteMDP:
+    """Return the process of a list of outcomes, with an additional terminal state.
+
+    An outcome has a pair (the state times `n_actions`, plus the action), a successor, a
+    probability, and this probability times the reward.
+    """
+    n_states = len(initial)
     shape = ((n_states + 1) * n_actions, n_states + 1)
     transitions: NDArray[np.float64] | scipy.sparse.csr_array
     rewards: NDArray[np.float64]
@@ -127,13 +178,8 @@ def from_gymnasium(env: gymnasium.Env[Any, Any] | str, discount: float = 0.99) -
         rewards = np.divide(total, dense, out=np.zeros(shape), where=dense > 0.0)
         rewards = rewards.reshape(n_states + 1, n_actions, n_states + 1)
         transitions = dense.reshape(rewards.shape)
-    return FiniteMDP(
-        transitions,
-        rewards,
-        np.append(initial, 0.0),
-        discount,
-        np.arange(n_states + 1) == n_states,
-    )
+    ends = np.append(terminal, True)
+    return FiniteMDP(transitions, rewards, np.append(initial, 0.0), discount, ends)
 
 
 def _count_actions(table: Mapping[Any, Any]) -> int:
@@ -244,8 +290,8 @@ def _outcomes(table: Mapping[Any, Any]) -> Iterator[tuple[int, int, Any]]:
                 yield state, action, outcome
 
 
-def make_environment(env_id: str) -> gymnasium.Env[Any, Any]:
-    """Return the environment with the given id, or raise a `ValueError` with the reason."""
+def make_environment(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
+    """Return the environment with the given id and options; raise a `ValueError` if it has none."""
     try:
         import gymnasium
     except ImportError:
@@ -253,4 +299,351 @@ def make_environment(env_id: str) -> gymnasium.Env[Any, Any]:
             "env: an environment's id needs the package gymnasium: pip install 'pu-lib[empirical]'."
         ) from None
     with naming_place("env", env_id, "cannot be made"):
-        return gymnasium.make(env_id)
+        return gymnasium.make(env_id, **kwargs)
+
+
+# Environments that are played
+
+
+class Player:
+    """An environment that is played by `reset` and `step`, with hashable states.
+
+    Episodes end as the environment says or after `cut` steps.
+
+    Parameters
+    ----------
+    env : gymnasium.Env, str or callable
+        An environment with discrete actions, of which a copy is played; its id; or a function
+        without arguments that makes it.
+    encode : callable, optional
+        Converts an observation to a state.
+    cut : int
+        Largest number of steps of an episode.
+
+    Attributes
+    ----------
+    n_actions : int
+        Number of actions, which are counted from 0.
+    name : str
+        The id of the environment, or the name of its class.
+    options : dict of str to str
+        The options with which the environment was made, as text.
+    threshold : float or None
+        The return at which the environment is considered solved, if it has one.
+    """
+
+    def __init__(self, env: Environment, encode: Encoder | None, cut: int) -> None:
+        self._env = _fresh(env)
+        self._encode, self._cut, self._taken = encode, cut, 0
+        inner = getattr(self._env, "unwrapped", self._env)
+        spec = getattr(self._env, "spec", None)
+        self.name: str = getattr(spec, "id", None) or type(inner).__name__
+        self.options = {key: repr(x) for key, x in (getattr(spec, "kwargs", None) or {}).items()}
+        self.threshold: float | None = getattr(spec, "reward_threshold", None)
+        with naming_the_extra():
+            from gymnasium.spaces import Discrete
+        space = getattr(self._env, "action_space", None)
+        if not isinstance(space, Discrete):
+            raise ValueError(
+                f"env: {self.name}: expected discrete actions, gymnasium.spaces.Discrete, got "
+                f"{safe_repr(space)}."
+            )
+        self.n_actions, self._first = int(space.n), int(space.start)
+        if self.n_actions < 2:
+            raise ValueError(f"env: {self.name}: expected at least two actions, got 1.")
+
+    def reset(self, seed: int | None = None) -> Hashable:
+        """Begin an episode and return its first state; `seed` seeds the environment."""
+        made = self._env.reset(seed=seed) if seed is not None else self._env.reset()
+        self._require(made, 2, "reset", "(observation, info)")
+        self._taken = 0
+        return self._state(made[0])
+
+    def step(self, action: int) -> tuple[Hashable, float, bool, bool]:
+        """Take an action; return the state, the reward, and whether state and episode end."""
+        made = self._env.step(self._first + action)
+        self._require(made, 5, "step", "(observation, reward, terminated, truncated, info)")
+        observation, reward, terminated, truncated, _ = made
+        self._taken += 1
+        reward = as_float(f"env: {self.name}: reward", reward)
+        over = bool(terminated or truncated or self._taken == self._cut)
+        return self._state(observation), reward, bool(terminated), over
+
+    def _require(self, made: Any, count: int, method: str, expected: str) -> None:
+        if not isinstance(made, tuple) or len(made) != count:
+            raise ValueError(
+                f"env: {self.name}: {method} must return {expected}, got {safe_repr(made)}."
+            )
+
+    def _state(self, observation: Any) -> Hashable:
+        return _as_key(observation if self._encode is None else self._encode(observation), self)
+
+
+def _as_key(value: Any, player: Player) -> Hashable:
+    """Return a state as nested tuples of numbers and text, which are hashable and can be saved."""
+    if type(value) in (int, str, bool):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, (tuple, list)):
+        return tuple([_as_key(each, player) for each in value])
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _as_key(value.tolist(), player)
+    if isinstance(value, Mapping):
+        return tuple([(key, _as_key(value[key], player)) for key in sorted(value)])
+    if isinstance(value, float) and player._encode is not None and math.isfinite(value):
+        return value
+    if player._encode is None:
+        raise ValueError(
+            f"env: {player.name}: an observation has {safe_repr(value)}, but states are integers, "
+            "booleans, text, and tuples or arrays of these; give encode, such as "
+            "bins(env.observation_space, 10)."
+        )
+    raise ValueError(
+        f"encode: expected a number, text, or a tuple or array of these, got {safe_repr(value)}."
+    )
+
+
+def _fresh(env: Environment) -> Any:
+    """Return a new environment, or a copy of an environment that was made by the user."""
+    if isinstance(env, str):
+        return make_environment(env)
+    if callable(env) and (isinstance(env, type) or not hasattr(env, "step")):
+        with naming_place("env", getattr(env, "__name__", repr(env)), "failed without arguments"):
+            env = env()
+    else:
+        try:
+            env = deepcopy(env)
+        except Exception as error:
+            raise ValueError(
+                f"env: {safe_repr(env)} cannot be copied ({error}); give a function that makes it, "
+                "such as lambda: gymnasium.make(...)."
+            ) from None
+    if not (hasattr(env, "reset") and hasattr(env, "step")):
+        raise ValueError(
+            "env: expected a Gymnasium environment, its id or a function that makes one, got "
+            f"{safe_repr(env)}."
+        )
+    return env
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """The places of the numbers of an observation among the edges of each dimension."""
+
+    edges: tuple[tuple[float, ...], ...]
+
+    def __call__(self, observation: Any) -> tuple[int, ...]:
+        """Return the number of the bin in each dimension, counted from 0."""
+        numbers = np.ravel(observation).tolist()
+        if len(numbers) != len(self.edges) or any(x != x for x in numbers):
+            raise ValueError(
+                f"encode: expected an observation of {len(self.edges)} numbers, got "
+                f"{safe_repr(observation)}."
+            )
+        return tuple(map(bisect, self.edges, numbers))
+
+
+def bins(space: gymnasium.spaces.Box, counts: int | Sequence[int]) -> Encoder:
+    r"""Return a function that converts observations in a box to tuples of bins.
+
+    The bins of a dimension with finite bounds have equal width. A dimension without an upper or a
+    lower bound is measured by :math:`\arctan x`, so that the edges of 6 bins of the real line are
+    -1.73, -0.58, 0, 0.58 and 1.73. For other edges, give the box
+    ``gymnasium.spaces.Box(low, high)`` in which the observations mostly are: numbers outside of the
+    bounds are in the first or the last bin.
+
+    Parameters
+    ----------
+    space : gymnasium.spaces.Box
+        The box, such as ``env.observation_space``.
+    counts : int or sequence of int
+        The number of bins of each dimension, or one number for all dimensions.
+
+    Returns
+    -------
+    callable
+        A value for the argument `encode` of `learn`, `compare` and `estimate`.
+
+    Raises
+    ------
+    ValueError
+        If the space is not a box, or the counts are not positive or not one for each dimension.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> encode = bins(gymnasium.spaces.Box(0.0, 1.0, (2,)), [2, 10])
+    >>> encode([0.7, 0.05]), encode([-3.0, 3.0])
+    ((1, 0), (0, 9))
+    """
+    with naming_the_extra():
+        from gymnasium.spaces import Box
+    if not isinstance(space, Box):
+        raise ValueError(f"space: expected a gymnasium.spaces.Box, got {safe_repr(space)}.")
+    low, high = (np.ravel(bound).astype(np.float64) for bound in (space.low, space.high))
+    each = [counts] * len(low) if isinstance(counts, (int, np.integer)) else list(counts)
+    if len(each) != len(low):
+        raise ValueError(f"counts: expected {len(low)} numbers of bins, got {len(each)}.")
+    edges = []
+    for start, end, count in zip(low, high, each, strict=True):
+        shares = np.arange(1, as_int("counts", count, low=1)) / count
+        # Gymnasium also writes the largest float for a missing bound.
+        if max(-start, end) < 1e30:
+            edges.append(tuple((start + shares * (end - start)).tolist()))
+        else:
+            first, last = np.arctan(start), np.arctan(end)
+            edges.append(tuple(np.tan(first + shares * (last - first)).tolist()))
+    return _Bins(tuple(edges))
+
+
+# Estimates
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A finite MDP that was counted out of the transitions of an environment.
+
+    Attributes
+    ----------
+    process : FiniteMDP
+        The process. State number i is ``states[i]``, and the last state is the end of a
+        trajectory. Its probabilities are relative frequencies and its rewards are means.
+    states : tuple
+        The states that were seen, in the order in which they were first seen.
+    counts : ndarray of int, shape (n_states, n_actions)
+        The number of times each action was taken in each of `states`.
+    unseen : tuple of pairs
+        The states and actions that were never tried.
+    """
+
+    process: FiniteMDP
+    states: tuple[Hashable, ...]
+    counts: NDArray[np.int64] = field(repr=False)
+    unseen: tuple[tuple[Hashable, int], ...]
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"state {state} action {action}" for state, action in self.unseen[:5])
+        more = f" and {len(self.unseen) - 5} more" * (len(self.unseen) > 5)
+        return (
+            f"Estimate({len(self.states)} states, {self.counts.shape[1]} actions, "
+            f"{self.counts.sum()} steps; unseen: {named or 'none'}{more})"
+        )
+
+
+def estimate(
+    env: Environment,
+    steps: int,
+    *,
+    discount: float = 0.99,
+    encode: Encoder | None = None,
+    cut: int = 1000,
+    seed: int = 0,
+) -> Estimate:
+    """Estimate the finite MDP of an environment from steps with random actions.
+
+    Every action is uniformly random. A pair of state and action that was never tried has the mean
+    outcome of the pairs of its state that were tried, so that no policy gains by it. A state in
+    which no action was tried is terminal. An interrupt (Ctrl-C) ends the steps with a warning.
+
+    Parameters
+    ----------
+    env : gymnasium.Env, str or callable
+        An environment with discrete actions, of which a copy is played; its id; or a function
+        without arguments that makes it.
+    steps : int
+        Number of steps, at least 1.
+    discount : float
+        Discount factor in [0, 1).
+    encode : callable, optional
+        Converts an observation to a state: numbers, text, or tuples of these. Required if
+        observations have floats. The process is a good model only if the state is all that matters
+        for the future.
+    cut : int
+        Largest number of steps of an episode. Episodes that are cut or truncated do not end in a
+        terminal state.
+    seed : int
+        Seed of the environment and the actions.
+
+    Returns
+    -------
+    Estimate
+        The process, with its states, counts and unseen pairs.
+
+    Raises
+    ------
+    ValueError
+        If the environment cannot be made or played, its actions are not discrete, an observation
+        is no state, or an argument is out of range.
+
+    Examples
+    --------
+    >>> cliff = estimate("CliffWalking-v1", 5000)
+    >>> cliff.process
+    FiniteMDP(38 states, 4 actions, discount 0.99, 1 terminal)
+    """
+    steps = as_int("steps", steps, low=1)
+    player = Player(env, encode, as_int("cut", cut, low=1))
+    rng = np.random.default_rng(as_int("seed", seed, low=0))
+    rows: dict[Hashable, int] = {}
+    starts: Counter[int] = Counter()
+    outcomes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+    earned: dict[tuple[int, int, int], float] = defaultdict(float)
+
+    def row(state: Hashable) -> int:
+        return rows.setdefault(state, len(rows))
+
+    state, taken = row(player.reset(int(rng.integers(2**31)))), 0
+    starts[state] += 1
+    try:
+        for taken in shown_steps(steps):  # noqa: B007
+            action = int(rng.integers(player.n_actions))
+            key, reward, terminated, over = player.step(action)
+            after = -1 if terminated else row(key)
+            outcomes[state, action][after] += 1
+            earned[state, action, after] += reward
+            state = after
+            if over:
+                state = row(player.reset())
+                starts[state] += 1
+    except KeyboardInterrupt:
+        if not outcomes:
+            raise
+        warnings.warn(f"estimate: interrupted after {taken} of {steps} steps.", stacklevel=2)
+    return _counted(rows, starts, outcomes, earned, player.n_actions, discount)
+
+
+def _counted(
+    rows: Mapping[Hashable, int],
+    starts: Mapping[int, int],
+    outcomes: Mapping[tuple[int, int], Mapping[int, int]],
+    earned: Mapping[tuple[int, int, int], float],
+    n_actions: int,
+    discount: float,
+) -> Estimate:
+    """Return the estimate of counted outcomes and sums of rewards; the successor -1 is the end."""
+    states, counts = tuple(rows), np.zeros((len(rows), n_actions), np.int64)
+    for (state, action), successors in outcomes.items():
+        counts[state, action] = sum(successors.values())
+    entries: list[tuple[int, int, float, float]] = []
+    for state, action in np.ndindex(*counts.shape):
+        tried = [action] if counts[state, action] else np.flatnonzero(counts[state]).tolist()
+        total = sum(counts[state, tried].tolist())
+        entries += [
+            (
+                state * n_actions + action,
+                after % (len(states) + 1),
+                count / total,
+                earned[state, other, after] / total,
+            )
+            for other in tried
+            for after, count in outcomes[state, other].items()
+        ]
+    pairs, after, shares, rewards = zip(*entries, strict=True)
+    initial = np.array([starts.get(state, 0) for state in range(len(states))])
+    initial = initial / initial.sum()
+    terminal = counts.sum(axis=1) == 0
+    return Estimate(
+        process=_process_of(pairs, after, shares, rewards, initial, terminal, n_actions, discount),
+        states=states,
+        counts=counts,
+        unseen=tuple((states[s], a) for s, a in np.argwhere(counts == 0).tolist()),
+    )

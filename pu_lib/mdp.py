@@ -26,8 +26,8 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any
@@ -40,12 +40,15 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from pu_lib.arrays import (
     Floats,
     as_bool_array,
+    as_csr,
     as_float,
     as_float_array,
     as_int,
+    as_names,
     underflow_to_zero,
 )
 from pu_lib.files import replacing
+from pu_lib.other_libraries import as_quantecon, read_quantecon, read_toolbox
 from pu_lib.world import read_json, to_text
 
 __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
@@ -55,7 +58,9 @@ __all__ = ["Evaluation", "FiniteMDP", "Optimum"]
 # a factor of about 1 + e / (1 - discount), which may be at most 1 + 1e-6.
 _SUM_TOLERANCE = 1e-9
 _VALUE_TOLERANCE = 1e-6
-_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal")  # in a saved file
+_NAMES = ("states", "actions")
+_OPTIONAL = {"terminal", *_NAMES}
+_ARRAYS = ("transitions", "rewards", "initial", "discount", "terminal", *_NAMES)  # in a saved file
 _CSR_ARRAYS = ("format", "shape", "data", "indices", "indptr")  # of `scipy.sparse.save_npz`
 _KNOWN = {*_ARRAYS, *_CSR_ARRAYS, "_is_array"}
 _LARGEST_ITEM = 32  # bytes of a number in a file; the largest is a complex long double
@@ -77,7 +82,7 @@ _UNREADABLE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """The exact values, performance and occupancy of a policy.
 
@@ -100,7 +105,10 @@ class Evaluation:
     performance: float
     residual: float
     method: str
-    _occupancy: Callable[[], Floats] = field(repr=False)
+    _occupancy: Callable[[], Floats]
+
+    def __repr__(self) -> str:
+        return f"Evaluation(performance={self.performance:.6g}, n_states={len(self.v)})"
 
     @cached_property
     @underflow_to_zero
@@ -118,7 +126,7 @@ class Evaluation:
         return f"Solved {self.method}; the Bellman equation holds to {self.residual:.1e}."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Optimum:
     """Optimal values and an optimal policy.
 
@@ -148,6 +156,10 @@ class Optimum:
     converged: bool
     message: str
 
+    def __repr__(self) -> str:
+        ending = "" if self.converged else ", not converged"
+        return f"Optimum(performance={self.performance:.6g}, n_states={len(self.v)}{ending})"
+
     def require(self) -> Optimum:
         """Return this optimum, or raise a `ValueError` if policy iteration has not converged."""
         if not self.converged:
@@ -160,7 +172,7 @@ class Optimum:
 
 _FIXED = {
     "n_states", "n_actions", "discount", "terminal", "initial", "rewards", "transition_rewards",
-    "_matrix",
+    "states", "actions", "_matrix",
 }  # fmt: skip
 
 
@@ -184,6 +196,9 @@ class FiniteMDP:
         States that end a trajectory. By default there are none. Their rows of `transitions` must be
         zero or a loop to the state itself, and their expected rewards zero. Rewards of transitions
         out of terminal states are ignored.
+    states, actions : sequence of str, optional
+        Names of the n_states states and of the n_actions actions, for errors, tables and pages.
+        Indices alone identify states and actions, so that names may repeat.
 
     Raises
     ------
@@ -198,8 +213,17 @@ class FiniteMDP:
     >>> mdp = FiniteMDP([[[1.0], [1.0]]], [[1.0, 0.0]], [1.0], 0.9)
     >>> round(mdp.performance([[0.5, 0.5]]), 6)
     5.0
-    >>> round(mdp.optimal().performance, 6)
-    10.0
+    >>> mdp.optimal()
+    Optimum(performance=10, n_states=1)
+
+    Names appear in errors:
+
+    >>> named = FiniteMDP([[[1], [1]]], [[1, 0]], [1], 0.9, states=["shop"], actions=["buy", "go"])
+    >>> named.performance([[0.5, 0.6]])
+    Traceback (most recent call last):
+    ...
+    ValueError: pi: expected non-negative probabilities that sum to 1, got [0.5 0.6] (sum 1.1) at \
+state 0 (shop).
     """
 
     @underflow_to_zero
@@ -210,6 +234,9 @@ class FiniteMDP:
         initial: ArrayLike,
         discount: float,
         terminal: ArrayLike | None = None,
+        *,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
     ) -> None:
         rewards = as_float_array("rewards", rewards, copy=True)
         if rewards.ndim not in (2, 3) or rewards.size == 0:
@@ -218,6 +245,8 @@ class FiniteMDP:
                 f"with at least one of each, got {rewards.shape}."
             )
         self.n_states, self.n_actions = rewards.shape[:2]
+        self.states = as_names("states", states, self.n_states)
+        self.actions = as_names("actions", actions, self.n_actions)
         self._ones = np.ones(self.n_actions)
         self.discount = _discount(discount)
         self._policy_tolerance = _sum_tolerance(self.discount, self.n_actions)
@@ -292,7 +321,7 @@ class FiniteMDP:
                     f"transitions: expected a sparse matrix of shape {flat_shape} as the rewards "
                     f"say, got {transitions.shape}."
                 )
-            matrix = _checked_csr(transitions)
+            matrix = as_csr("transitions", transitions)
             matrix.sum_duplicates()
             most_entries = int(np.diff(matrix.indptr).max())
             if self.n_states < _SPARSE_FROM_STATES:
@@ -302,8 +331,7 @@ class FiniteMDP:
         ):
             raise ValueError(
                 "transitions: expected an array or one sparse matrix, got a list; for a matrix of "
-                "each action, use scipy.sparse.vstack(transitions, 'csr')"
-                "[np.arange(n_actions * n_states).reshape(n_actions, n_states).T.ravel()]."
+                "each action, use FiniteMDP.from_pymdptoolbox(transitions, rewards, discount)."
             )
         else:
             dense = as_float_array("transitions", transitions, copy=True)  # type: ignore[arg-type]
@@ -396,7 +424,9 @@ class FiniteMDP:
             raise ValueError(f"initial: expected {self.n_states} probabilities, got {p0.shape}.")
         if np.any(p0 < 0.0):
             state = int(np.argmax(p0 < 0.0))
-            raise ValueError(f"initial: expected probabilities, got {p0[state]} at state {state}.")
+            raise ValueError(
+                f"initial: expected probabilities, got {p0[state]} at {self._state(state)}."
+            )
         if abs(p0.sum() - 1.0) > _SUM_TOLERANCE:
             raise ValueError(
                 f"initial: the probabilities sum to {p0.sum():.12g}, not 1; divide them by it."
@@ -421,13 +451,19 @@ class FiniteMDP:
         if np.any(paying):
             state = int(np.argmax(paying))
             raise ValueError(
-                f"rewards: terminal state {state} pays {rewards[state]}; a trajectory ends there, "
-                "so give zeros."
+                f"rewards: terminal {self._state(state)} pays {rewards[state]}; a trajectory ends "
+                "there, so give zeros."
             )
         return rewards
 
+    def _state(self, state: int) -> str:
+        """Return a state for a message, as in ``state 3 (low stock)``."""
+        return _with_name("state", state, self.states)
+
     def _where(self, row: int) -> str:
-        return f"state {row // self.n_actions}, action {row % self.n_actions}"
+        """Return the state and the action of a row of the matrix for a message."""
+        state, action = divmod(row, self.n_actions)
+        return f"{self._state(state)}, {_with_name('action', action, self.actions)}"
 
     # Storage
 
@@ -480,6 +516,7 @@ class FiniteMDP:
             "initial": self.initial,
             "discount": self.discount,
             "terminal": self.terminal,
+            **{name: value for name in _NAMES if (value := getattr(self, name)) is not None},
         }
         with replacing(path) as file:  # given a path, NumPy would append .npz
             if isinstance(self._matrix, np.ndarray):
@@ -503,11 +540,11 @@ class FiniteMDP:
         ----------
         path : path
             The JSON file that the page *Build a world* downloads, or an archive of the arrays
-            `transitions`, `rewards`, `initial`, `discount` and, optionally, `terminal`, in the
-            shapes of the constructor. Instead of `transitions` the archive may have the arrays of
-            a matrix that `scipy.sparse.save_npz` writes in format "csr". Files of other languages
-            may have zeros and ones for `terminal`, one column or row for `initial` and `terminal`,
-            and an array of one number for `discount`.
+            `transitions`, `rewards`, `initial`, `discount` and, optionally, `terminal`, `states`
+            and `actions`, in the shapes of the constructor. Instead of `transitions` the archive
+            may have the arrays of a matrix that `scipy.sparse.save_npz` writes in format "csr".
+            Files of other languages may have zeros and ones for `terminal`, one column or row for
+            `initial` and `terminal`, and an array of one number for `discount`.
 
         Returns
         -------
@@ -549,9 +586,140 @@ class FiniteMDP:
                 arrays["initial"],
                 arrays["discount"],
                 arrays.get("terminal"),
+                **{name: arrays.get(name) for name in _NAMES},
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_quantecon(
+        cls,
+        ddp: Any,
+        initial: ArrayLike | None = None,
+        terminal: ArrayLike | None = None,
+        *,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
+    ) -> FiniteMDP:
+        """Return the process of a `DiscreteDP` of QuantEcon.
+
+        Parameters
+        ----------
+        ddp : quantecon.markov.DiscreteDP
+            The problem, in any of its forms: dense or sparse, by state and action or by pair.
+        initial, terminal, states, actions
+            As for the constructor, because QuantEcon has no initial state and no ends. The default
+            of `initial` is the uniform distribution of the states that are not terminal.
+
+        Returns
+        -------
+        FiniteMDP
+            The process. Large sparse problems stay sparse.
+
+        Raises
+        ------
+        ValueError
+            If an action is infeasible in a state; the message names both. Also if the constructor
+            refuses the arrays, as at a discount of 1.
+        """
+        transitions, rewards = read_quantecon(ddp)
+        if (infeasible := np.argwhere(np.isneginf(rewards))).size:
+            states = as_names("states", states, rewards.shape[0])
+            actions = as_names("actions", actions, rewards.shape[1])
+            state, action = infeasible[0]
+            raise ValueError(
+                f"ddp: {_with_name('action', action, actions)} is infeasible in "
+                f"{_with_name('state', state, states)} (reward -inf), but in a FiniteMDP all "
+                "states have all actions; give the pair the reward and the transitions of a "
+                "feasible action of the state."
+            )
+        return cls._imported(transitions, rewards, ddp.beta, initial, terminal, states, actions)
+
+    @classmethod
+    def from_pymdptoolbox(
+        cls,
+        transitions: Any,
+        rewards: Any,
+        discount: float,
+        initial: ArrayLike | None = None,
+        terminal: ArrayLike | None = None,
+        *,
+        states: Sequence[str] | None = None,
+        actions: Sequence[str] | None = None,
+    ) -> FiniteMDP:
+        """Return the process of arrays in the order of pymdptoolbox, with the actions first.
+
+        Parameters
+        ----------
+        transitions : array_like, shape (n_actions, n_states, n_states), or sequence of matrices
+            Transition probabilities, or a dense or sparse matrix for each action.
+        rewards : array_like or sequence of matrices
+            Rewards of shape (n_states,), (n_states, n_actions) or (n_actions, n_states, n_states),
+            or a dense or sparse matrix for each action.
+        discount : float
+            Discount factor in [0, 1).
+        initial, terminal, states, actions
+            As for the constructor. The default of `initial` is the uniform distribution of the
+            states that are not terminal.
+
+        Returns
+        -------
+        FiniteMDP
+            The process. If some matrix is sparse, rewards of transitions are replaced by their
+            expectations.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not agree, or the constructor refuses the arrays.
+        """
+        arrays = read_toolbox(transitions, rewards)
+        return cls._imported(*arrays, discount, initial, terminal, states, actions)
+
+    @classmethod
+    def _imported(
+        cls,
+        transitions: Any,
+        rewards: Floats,
+        discount: float,
+        initial: ArrayLike | None,
+        terminal: ArrayLike | None,
+        states: Sequence[str] | None,
+        actions: Sequence[str] | None,
+    ) -> FiniteMDP:
+        """Return a process that starts evenly in the states that do not end, if `initial` is None.
+
+        Other libraries have no initial distribution.
+        """
+        if initial is None:
+            n = len(rewards)
+            ends = np.zeros(n, bool)
+            if terminal is not None:
+                ends = as_bool_array("terminal", terminal, (n,))
+            initial = np.where(ends, 0.0, 1.0 / max(1, int((~ends).sum())))
+        return cls(
+            transitions, rewards, initial, discount, terminal, states=states, actions=actions
+        )
+
+    def to_quantecon(self) -> Any:
+        """Return the process as a `quantecon.markov.DiscreteDP`.
+
+        Terminal states become loops without a reward, so that their value stays 0. Rewards of
+        transitions are replaced by their expectations. The initial distribution and the names are
+        left out: give them to `from_quantecon` on the way back.
+
+        Returns
+        -------
+        quantecon.markov.DiscreteDP
+            The problem by state and action, or by pair with a sparse matrix if the process is
+            sparse.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If quantecon is not installed.
+        """
+        return as_quantecon(self)
 
     def to_world(self) -> str:
         """Return the text that opens the process in the page *Build a world*, after ``#``.
@@ -859,7 +1027,7 @@ class FiniteMDP:
         state = int(np.argmax(off))
         raise ValueError(
             f"pi: expected non-negative probabilities that sum to 1, got {policy[state]} "
-            f"(sum {policy[state].sum():.12g}) at state {state}."
+            f"(sum {policy[state].sum():.12g}) at {self._state(state)}."
             + _sum_advice(policy[state].sum(), self.discount, tolerance)
         )
 
@@ -871,6 +1039,11 @@ class FiniteMDP:
                 f"pi: the probabilities after a state exceed 1 by {heaviest - 1.0:.1g}; times the "
                 f"discount {self.discount!r} that is not below 1."
             )
+
+
+def _with_name(kind: str, index: int, names: Sequence[str] | None) -> str:
+    """Return a state or an action for a message, as in ``state 3 (low stock)``."""
+    return f"{kind} {index}" + ("" if names is None else f" ({names[index]})")
 
 
 def _largest(errors: Floats) -> float:
@@ -909,7 +1082,7 @@ def _require_names(path: str | PathLike[str], names: set[str], kind: str = "arch
     """Raise an error unless an archive or a file has the arrays of a process and no others."""
     sparse = "transitions" not in names and names >= set(_CSR_ARRAYS)
     known = _KNOWN - {"transitions"} if sparse else set(_ARRAYS)
-    missing = known.intersection(_ARRAYS) - names - {"terminal"}
+    missing = known.intersection(_ARRAYS) - names - _OPTIONAL
     if missing:
         raise _BadContentError(f"{path}: the {kind} lacks {', '.join(sorted(missing))}.")
     if names - known:
@@ -945,11 +1118,14 @@ def _require_sizes(
     full = pairs * shape[0]
     most = {"rewards": full, "transitions": full, "data": full, "indices": full}
     most |= {"initial": shape[0], "terminal": shape[0], "indptr": pairs + 1}
+    most |= {"states": shape[0], "actions": shape[1]}
     for name, (got, dtype) in headers.items():
         limit = max(most.get(name, 1), 100)  # so that messages on small arrays are the same
-        if math.prod(got) > limit or dtype.itemsize > _LARGEST_ITEM:
+        kind = "names" if name in _NAMES else "numbers"
+        large = dtype.itemsize > _LARGEST_ITEM and kind == "numbers"
+        if math.prod(got) > limit or large:
             raise _BadContentError(
-                f"{path}: {name}: expected numbers, at most {limit} as the rewards of shape "
+                f"{path}: {name}: expected {kind}, at most {limit} as the rewards of shape "
                 f"{shape} say, got shape {got} of type {dtype}."
             )
     total = sum(math.prod(got) * dtype.itemsize for got, dtype in headers.values())
@@ -983,24 +1159,6 @@ def _pop_csr(path: str | PathLike[str], arrays: dict[str, Any]) -> scipy.sparse.
     except _UNREADABLE as error:
         raise ValueError(f"{path}: no sparse matrix of transitions ({error}).") from None
     return matrix
-
-
-def _checked_csr(matrix: Any) -> scipy.sparse.csr_array:
-    """Return a copy in CSR form; raise a `ValueError` if indices are out of range or inconsistent.
-
-    SciPy's conversions and products do not check indices: they would read or write foreign memory.
-    """
-    try:
-        if matrix.format in ("coo", "dia"):  # the constructors check the indices
-            indices = matrix.coords if matrix.format == "coo" else matrix.offsets
-            matrix = type(matrix)((matrix.data, indices), shape=matrix.shape)
-        elif hasattr(matrix, "check_format"):  # csr, csc, bsr
-            matrix.check_format(full_check=True)
-        copy = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
-        copy.check_format(full_check=True)
-    except _UNREADABLE as error:
-        raise ValueError(f"transitions: the sparse matrix is invalid ({error}).") from None
-    return copy
 
 
 def _discount(discount: float) -> float:

@@ -70,7 +70,8 @@ class Trajectory(Record):
         The short name of the update.
     about : mapping
         What made the run: the update, its source if it is not of the library, step sizes,
-        weighting and seed, the digest of the process, and versions.
+        weighting and seed, the digest of the process, the names of its states and actions if it has
+        any, and versions.
 
     Examples
     --------
@@ -105,7 +106,8 @@ class Trajectory(Record):
         pandas.DataFrame
             A table with the columns ``t``, ``state``, ``action``, ``theta``, ``policy``, ``q``,
             ``v``, ``performance`` and ``weight``. The weight is the weight of the step at time t,
-            or NaN at the last time.
+            or NaN at the last time. If states or actions have names, the columns ``state_name`` and
+            ``action_name`` have them.
 
         Raises
         ------
@@ -118,9 +120,15 @@ class Trajectory(Record):
         times, n_states, n_actions = self.policies.shape
         weights = np.vstack([self.weights, np.full((1, n_states), np.nan)])
         grid = np.indices((times, n_states, n_actions))
+        names = {
+            f"{axis}_name": np.array(self.about[f"{axis}s"], dtype=object)[numbers.ravel()]
+            for axis, numbers in zip(_AXES, grid, strict=True)
+            if f"{axis}s" in self.about
+        }
         return pd.DataFrame(
             {
                 **{name: axis.ravel() for name, axis in zip(_AXES, grid, strict=True)},
+                **names,
                 "theta": self.theta.ravel(),
                 "policy": self.policies.ravel(),
                 "q": self.q.ravel(),
@@ -277,6 +285,9 @@ def run(
         about=described(
             [update],
             mdp.digest,
+            **{
+                name: list(names) for name in ("states", "actions") if (names := getattr(mdp, name))
+            },
             step_size=step_sizes.tolist() if varying else float(step_size),  # type: ignore[arg-type]
             weighting=weighting if isinstance(weighting, str) else type(weighting).__name__,
             seed=int(seed) if isinstance(seed, (int, np.integer)) else seed and "a generator",

@@ -6,7 +6,8 @@ The text after ``#`` in the page's address is ``name=value&...``. An example::
 
 It describes 3 states and 2 actions; the next states of each state-action pair in order, with their
 probabilities if they are not 1; rewards at the numbers ``s * n_actions + a``; the first state, with
-its probability if it is not 1; and the terminal states. ``pu_lib/explorers/world.js`` reads it.
+its probability if it is not 1; the terminal states; and the names of states and actions, if there
+are any. ``pu_lib/explorers/world.js`` reads it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +56,7 @@ def to_text(process: FiniteMDP) -> str:
         ),
         "start": _pairs(process.initial),
         "end": ",".join(str(state) for state in np.flatnonzero(process.terminal)),
+        **{key: _listed(key, getattr(process, key)) for key in ("states", "actions")},
         "discount": _number(process.discount),
     }
     text = "&".join(f"{key}={value}" for key, value in parts.items() if value)
@@ -63,6 +66,14 @@ def to_text(process: FiniteMDP) -> str:
             f"of about {_MOST_CHARACTERS}. Leave out states or transitions."
         )
     return text
+
+
+def _listed(kind: str, names: tuple[str, ...] | None) -> str:
+    """Return names as the page writes them; raise a `ValueError` if a name occurs twice."""
+    for name in names or ():
+        if names and names.count(name) > 1:
+            raise ValueError(f"The page needs different names; two {kind} are called {name!r}.")
+    return ",".join(quote(name, safe="!*'()").replace("%20", "+") for name in names or ())
 
 
 def _pairs(chances: NDArray[np.float64]) -> str:
@@ -85,7 +96,7 @@ def read_json(path: str | PathLike[str]) -> dict[str, Any] | None:
     Raises
     ------
     ValueError
-        If the text is no JSON, or a value is no array of numbers or of truth values.
+        If the text is no JSON, or a value is no array of numbers or of truth values, or of names.
     """
     with Path(path).open("rb") as file:
         if not file.read(64).lstrip().startswith(b"{"):
@@ -104,11 +115,14 @@ def _refuse(constant: str) -> None:
 
 
 def _array(name: str, value: Any) -> NDArray[Any]:
-    """Return a number, or nested lists of numbers or truth values, as an array."""
+    """Return a number, or nested lists of numbers, truth values or names, as an array."""
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{name}: the lists have different lengths") from None
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected numbers or lists of numbers, got {str(value)[:60]}")
+    kinds, expected = "biuf", "numbers or lists of numbers"
+    if name in ("states", "actions"):
+        kinds, expected = "U", "a list of names"
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"{name}: expected {expected}, got {str(value)[:60]}")
     return array

@@ -255,7 +255,7 @@ def live(
     if node is None:
         pytest.skip("no node on the path")
     folder = tmp_path_factory.mktemp("live")
-    names = ("steps", "updates", "world")
+    names = ("steps", "updates", "groups", "world")
     sources = [resources.files("pu_lib.explorers") / f"{name}.js" for name in names]
     text = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     (folder / "live.mjs").write_text(text, encoding="utf-8")

@@ -92,6 +92,13 @@ def test_claims_of_the_book_say_so() -> None:
     assert unmarked == {}
 
 
+def test_statements_of_the_paper_have_no_readings_of_the_book() -> None:
+    """How the book reads a sentence of the paper stands in the claim's sentence."""
+    for claim in ledger():
+        if claim.scope is not Scope.BOOK:
+            assert not re.search(r"\((read|asked)\b|; read\b", claim.statement), claim.id
+
+
 def test_statements_of_table_1_assert_their_entries() -> None:
     """Each statement is about the update; one about the print would be true for any result."""
     for update, entries in PRINTED.items():

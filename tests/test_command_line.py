@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -185,7 +186,8 @@ def test_race_passes_defaults_and_options(
 
 
 SWEEP = {
-    "workers": None, "scheduler": None, "known": None, "adaptive": False,
+    "workers": None, "scheduler": None, "known": None, "adaptive": False, "exclusive": False,
+    "estimate": True,
 }  # fmt: skip
 GRID = {
     "updates": None, "schemes": ["HiOffPol"], "runs": 20, "max_steps": 1_000_000, "target": None,
@@ -200,6 +202,7 @@ LENGTHS = {"parameters": {"n_states": [5, 7], "beta": [0.7]}}
         (["--states", "5", "7", "--beta", "0.7", "--adaptive"], {"adaptive": True}, LENGTHS),
         (["--target=0.5", "--options=predecessor"], {}, {"target": 0.5, "options": PREDECESSOR}),
         (["--scheduler=tcp://x", "--full", "--seed=3"], {"scheduler": "tcp://x"}, {"seed": 3}),
+        (["--part=1/2"], {"exclusive": True}, {}),
         (["--curves"], {}, {"curves": True}),
     ],
 )
@@ -213,7 +216,8 @@ def test_sweep_passes_defaults_and_options(
     assert process == ("chain",)
     assert settings.pop("step_sizes")[0] > 0
     assert settings == {**GRID, **grid}
-    assert run == [(([], "there"), {**SWEEP, **sweeping})]
+    folder = Path("there") / ("part-1-of-2" if "--part=1/2" in options else "")
+    assert run == [(([], folder), {**SWEEP, **sweeping})]
 
 
 # Claims
@@ -574,3 +578,21 @@ def test_file_that_is_too_large_is_named(tmp_path: Path) -> None:
     assert "File too large: 'race.png'" in ended.stderr
     assert ended.stdout.startswith("update ")
     assert os.listdir(tmp_path) == []
+
+
+def test_function_unlearn_counts_and_the_command_calls_it(record_calls: RecordCalls) -> None:
+    """DI is solved by hand above; the escort update has its options in its name or its object."""
+    assert pu_lib.unlearn("di", 3, "1/10") == 3
+    assert pu_lib.unlearn("di", 3, 0.1, start="9/10", strict=True) == 3
+    assert pu_lib.unlearn("pg-es factor=drop", 10, 5) == 8
+    assert pu_lib.unlearn(pu_lib.make_update("pg-es", factor="drop"), 10, 5) == 8
+    assert pu_lib.unlearn("npg", 100, "1/3", "geometric:1.1") == 8
+    with pytest.raises(ValueError, match="proved: n' is at least"):
+        pu_lib.unlearn("ce", 10**9)
+    calls = record_calls("pu_lib.chapters.unlearning.quantities.unlearn", 7)
+    command = "unlearn --update pg-es --step-size 1/3 --n 9 --p 3/2 --strict --start 1/4"
+    assert main(command.split()) == 0
+    ((update, n, size, schedule), settings) = calls[0]
+    assert (update.p, update.factor) == (Fraction(3, 2), "keep")
+    assert (n, size, schedule) == (9, Fraction(1, 3), "constant")
+    assert settings == {"start": "1/4", "strict": True}

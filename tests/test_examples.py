@@ -1,4 +1,4 @@
-"""The programs in the README and the examples in docstrings run."""
+"""The programs in the README and on the API pages and the examples in docstrings run."""
 
 import doctest
 import inspect
@@ -14,13 +14,31 @@ import pytest
 import pu_lib
 
 ROOT = Path(__file__).parent.parent
-PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+PROGRAMS = PROGRAM.findall((ROOT / "README.md").read_text("utf-8"))
+API_PROGRAMS = {
+    f"{page.stem}-{number}": program
+    for page in sorted((ROOT / "book" / "api").glob("*.md"))
+    for number, program in enumerate(PROGRAM.findall(page.read_text("utf-8")), 1)
+    if "import pu_lib\n" in program  # others are fragments
+}
 PROGRAM_NAMES = ["own process", "Gymnasium", "own update", "own update to saved curves"]
 MODULES = [module.name for module in pkgutil.walk_packages(pu_lib.__path__, "pu_lib.")]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=PROGRAM_NAMES)
 def test_readme_programs_run(program: str, tmp_path: Path) -> None:
+    run_program(program, tmp_path)
+
+
+@pytest.mark.parametrize("name", API_PROGRAMS)
+def test_programs_of_the_reference_run_and_are_short(name: str, tmp_path: Path) -> None:
+    program = API_PROGRAMS[name]
+    assert len(program.splitlines()) < 20
+    run_program(program, tmp_path)
+
+
+def run_program(program: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

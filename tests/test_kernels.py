@@ -27,7 +27,7 @@ from pu_lib.engine.rows import advance, set_policy, static_kernel, static_policy
 from pu_lib.exact import ball
 from pu_lib.experiments.jekyll_hyde import RunBuffers, seed_state, simulate
 from pu_lib.experiments.options import OPTIONS, PROGRAM
-from pu_lib.experiments.reference import _SCALAR, _actor, _projection, run_reference
+from pu_lib.experiments.reference import _SCALAR, _projection, actor_of, run_reference
 from pu_lib.experiments.reference import exponential as reference_exponential
 from pu_lib.experiments.sweep import compiled_updates
 from pu_lib.mdp import FiniteMDP
@@ -201,7 +201,7 @@ def with_certificate(update: Update, state: State) -> list[float]:
 
 
 def with_plain_loop(update: Update, state: State) -> list[float]:
-    actor = _actor(update)
+    actor = actor_of(update)
     theta = state.theta.tolist()
     return actor.step(theta, actor.policy(theta), state.q.tolist(), state.weight, None)
 

@@ -860,21 +860,12 @@ def test_solutions_do_not_depend_on_the_unit_of_rewards(unit):
         ({"terminal": [0, 1]}, r"np.asarray\(terminal\) == 1"),
         ({"terminal": [1]}, r"np.isin\(np.arange\(n_states\), terminal\)"),
         ({"rewards": [[1.0], [0.0]], "transitions": np.ones((1, 2, 2)) / 2}, "np.moveaxis"),
-        ({"transitions": [scipy.sparse.eye_array(2)] * 2}, "scipy.sparse.vstack"),
+        ({"transitions": [scipy.sparse.eye_array(2)] * 2}, "use FiniteMDP.from_pymdptoolbox"),
     ],
 )
 def test_arguments_in_the_form_of_other_libraries_are_rejected_with_advice(changed, sentence):
     with pytest.raises(ValueError, match=sentence):
         FiniteMDP(**(arguments() | changed))
-
-
-def test_advice_on_a_matrix_of_each_action_is_right():
-    mdp = random_process(np.random.default_rng(0), n_states=5)
-    transitions = [scipy.sparse.csr_array(mdp.transitions[:, a]) for a in range(3)]
-    order = np.arange(15).reshape(3, 5).T.ravel()
-    stacked = scipy.sparse.vstack(transitions, "csr")[order]
-    again = FiniteMDP(stacked, mdp.rewards, mdp.initial, mdp.discount)
-    assert np.array_equal(again.transitions, mdp.transitions)
 
 
 def test_load_reads_archives_of_languages_that_have_only_matrices(tmp_path):
@@ -917,3 +908,14 @@ def test_load_reads_headers_before_arrays(change, sentence, tmp_path):
 def test_digest_ignores_the_sign_of_a_zero_discount():
     mdps = [FiniteMDP(**(arguments() | {"discount": zero})) for zero in (0.0, -0.0)]
     assert mdps[0].digest == mdps[1].digest
+
+
+def test_values_are_printed_without_their_arrays():
+    mdp = random_process(np.random.default_rng(0), n_states=50)
+    performance = mdp.optimal().performance
+    assert repr(mdp.optimal()) == f"Optimum(performance={performance:.6g}, n_states=50)"
+    shown = repr(mdp._policy_iteration(1))
+    assert shown.endswith(", n_states=50, not converged)")
+    uniform = np.full((50, 3), 1 / 3)
+    value = mdp.performance(uniform)
+    assert repr(mdp.evaluate(uniform)) == f"Evaluation(performance={value:.6g}, n_states=50)"

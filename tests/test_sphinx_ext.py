@@ -250,7 +250,9 @@ def test_downloads_install_the_library_if_there_is_an_address(tmp_path: Path) ->
     config.html_theme_options["repository_url"] = "https://github.com/someone/the-book/"
     pu_book.write_downloads(app, None)
     first, second, *_ = json.loads(path.read_text("utf-8"))["cells"]
-    assert 'git+https://github.com/someone/the-book"' in "".join(first["source"])
+    assert "clone --quiet --depth 1 https://github.com/someone/the-book " in "".join(
+        first["source"]
+    )
     assert "".join(second["source"]).startswith("# ")
 
 

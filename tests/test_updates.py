@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from pu_lib import kernels, parametrizations
 from pu_lib.chapters.unlearning.quantities import count
-from pu_lib.experiments.race import race
+from pu_lib.experiments.race import Race, race
 from pu_lib.parametrizations import as_weights
 from pu_lib.updates import (
     UPDATES,
@@ -627,7 +627,7 @@ def test_result_of_a_hook_is_converted_to_floats():
     assert (moved == 1.0).all()
 
 
-def test_subclass_that_overrides_a_hook_inherits_no_kernel():
+def test_subclass_that_overrides_a_hook_inherits_no_kernel(tmp_path):
     class Frozen(type(UPDATES["pg-sm"])):
         name = "frozen"
 
@@ -635,7 +635,7 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
             return theta
 
     class Louder(type(UPDATES["pg-sm"])):
-        name, label = "louder", "LOUDER"
+        name, label = "louder", "Louder"
 
     class Still:
         def advance(self, theta, q, weight, rng):
@@ -651,10 +651,12 @@ def test_subclass_that_overrides_a_hook_inherits_no_kernel():
         "chain", step_sizes=[1.0], runs=2, max_steps=20_000, updates=[Frozen(), Louder()]
     )
     assert [(entry.label, entry.finished) for entry in ranking] == [
-        ("louder", True),
-        ("frozen", False),
+        ("Louder", True),
+        ("FROZEN", False),
     ]
-    assert ranking.notes[0].startswith("No run of frozen reached")
+    assert ranking.notes[0].startswith("No run of FROZEN reached")
+    ranking.save(tmp_path / "race.npz")
+    assert Race.load(tmp_path / "race.npz").notes == ranking.notes
 
 
 def test_plain_loop_calls_a_custom_policy():

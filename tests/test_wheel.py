@@ -68,7 +68,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_has_every_file_of_the_package(python: Path) -> None:
-    """The wheel contains all files of the package, including protocols, tables and scripts."""
+    """The wheel contains all files of the package but the runs of the book."""
 
     def files(folder: Path) -> set[Path]:
         paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -76,7 +76,10 @@ def test_wheel_has_every_file_of_the_package(python: Path) -> None:
 
     (installed,) = python.parents[1].glob("lib/python*/site-packages/pu_lib")
     assert Path("chapters/networks/protocol.toml") in files(ROOT / "pu_lib")
-    assert files(ROOT / "pu_lib") == files(installed)
+    assert files(ROOT / "pu_lib") - files(installed) == {Path("experiments/data/runs.parquet")}
+    assert files(installed) <= files(ROOT / "pu_lib")
+    (wheel,) = python.parents[2].glob("*.whl")
+    assert wheel.stat().st_size < 2_000_000
 
 
 def run_python(
@@ -101,6 +104,9 @@ def test_command_runs_or_names_the_missing_extra(
 ) -> None:
     done = run_python(python, ["-m", "pu_lib", command, *SMALL[command]], tmp_path)
     assert "Traceback" not in done.stderr
+    if command == "race":  # without matplotlib, it prints the table alone
+        assert done.stdout.startswith("update")
+        assert "No figure: this needs the package matplotlib: pip" in done.stderr
     if done.returncode:
         assert re.search(r"pip install 'pu-lib\[\w+\]'", done.stderr), done.stderr
 
@@ -113,6 +119,7 @@ def test_claims_without_a_name_exits_before_any_check(python: Path, tmp_path: Pa
     assert "claim/s" not in done.stderr, "a check ran before the error"
 
 
+ADVICE = r"pip install ('pu-lib|--editable '\.)\[empirical\]'"
 RACE = "pu_lib.race('chain n_states=4', step_sizes=[1.0], runs=1, updates=['di'], max_steps=500)"
 
 
@@ -129,17 +136,23 @@ def test_base_installation_races(python: Path, tmp_path: Path) -> None:
         "pu_lib.run('chain', 'mce', 2).to_frame()",
         "pu_lib.sweep('chain n_states=4', 'runs', step_sizes=[1.0], runs=1)",
         "pu_lib.from_gymnasium('FrozenLake-v1')",
+        "pu_lib.merge_parts('runs')",
         "pu_lib.run('FrozenLake-v1', 'mce', 2)",
         "pu_lib.judge('thm:unlearndecay/i')",
         "pu_lib.judge('sec:randommdps/es-sides')",
         "__import__('pu_lib.drawing.race')",
-        "__import__('pu_lib.experiments.results').experiments.results.committed()",
     ],
 )
 def test_function_runs_or_names_the_missing_extra(python: Path, tmp_path: Path, call: str) -> None:
     done = run_python(python, ["-c", f"import pu_lib; {call}"], tmp_path)
     last = done.stderr.strip().splitlines()[-1] if done.stderr else ""
-    assert done.returncode == 0 or "pip install 'pu-lib[empirical]'" in last, done.stderr
+    assert done.returncode == 0 or re.search(ADVICE, last), done.stderr
+
+
+def test_runs_of_the_book_are_in_a_clone_only(python: Path, tmp_path: Path) -> None:
+    call = "from pu_lib.experiments.results import committed; committed()"
+    done = run_python(python, ["-c", call], tmp_path)
+    assert "in a clone of the book: pip install --editable '.[empirical]'" in done.stderr
 
 
 def test_misspelt_name_is_corrected_before_gymnasium_is_named(python: Path, tmp_path: Path) -> None:

@@ -431,8 +431,18 @@ def _lines(text: str) -> list[str]:
 
 def install_cell(repository: str) -> dict[str, Any]:
     """Return a cell that installs the library from the public URL of its repository."""
-    text = f'%pip install --quiet "pu-lib[notebook] @ git+{repository}"'
-    cell = {"cell_type": "code", "id": "install", "metadata": {}, "source": [text]}
+    lines = [
+        f"!git clone --quiet --depth 1 {repository} /tmp/pu-lib",
+        '%pip install --quiet "/tmp/pu-lib[notebook]"',
+        # the clone precedes the installed library on the path, because it also has the book's runs
+        "import sys; sys.path.insert(0, '/tmp/pu-lib')",
+    ]
+    cell = {
+        "cell_type": "code",
+        "id": "install",
+        "metadata": {},
+        "source": _lines("\n".join(lines)),
+    }
     return cell | {"execution_count": None, "outputs": []}
 
 

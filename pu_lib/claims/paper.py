@@ -15,8 +15,8 @@ place
     The equations, items or entries in the unit, or one or two words that help to find it.
 verdict, by
     ``claims`` or ``in part``, and the identifiers of the claims that judge the unit or a part of
-    it; ``erratum``, and the place of the erratum (`Erratum.where`); or ``nothing``, and why the
-    unit asserts nothing.
+    it; ``erratum``, and the places of the errata (`Erratum.where`), with semicolons between them;
+    or ``nothing``, and why the unit asserts nothing.
 """
 
 from __future__ import annotations
@@ -79,6 +79,11 @@ class Unit:
         return tuple(self.by.split()) if self.verdict in ("claims", "in part") else ()
 
     @property
+    def errata(self) -> tuple[str, ...]:
+        """The places of the errata about the unit."""
+        return tuple(self.by.split("; ")) if self.verdict == "erratum" else ()
+
+    @property
     def where(self) -> str:
         """The place in the paper, in words."""
         kind = {"A": "Appendix ", "B": "Appendix "}.get(self.section.split(".")[0], "Section ")
@@ -99,7 +104,7 @@ def paper_map() -> Html:
     """Return a map of the paper: for each section one cell per unit, and the counts.
 
     A cell has the mark and colour of the worst status among the unit's claims, and links to the row
-    of that claim in the ledger, or to the erratum.
+    of that claim in the ledger, or to the first erratum.
     """
     claims = {claim.id: claim for claim in ledger()}
     cells = {unit: _cell(unit, claims) for unit in units()}
@@ -146,9 +151,9 @@ def _cell(unit: Unit, claims: dict[str, Claim]) -> tuple[str, str]:
         )
     if unit.verdict == "erratum":
         mark, kind = "e", "corrected"
-        erratum = next(erratum for erratum in errata() if erratum.where == unit.by)
+        erratum = next(erratum for erratum in errata() if erratum.where == unit.errata[0])
         address = f"errata.html#{erratum_anchor(erratum)}"
-        words = f"{unit.where}: an erratum"
+        words = f"{unit.where}: " + ("an erratum" if len(unit.errata) == 1 else "errata")
     else:
         some = [claims[name] for name in unit.claims]
         worst = min(some, key=lambda claim: list(_MARKS).index(claim.status))

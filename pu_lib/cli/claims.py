@@ -51,6 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for claim in claims:
         check_of(claim)  # raises an error before any check runs if a package is missing
+    if not arguments.ids:
+        from pu_lib.experiments.results import committed_file
+
+        committed_file("runs.parquet")  # raises one if the runs of the book are missing
     judgements = []
     # without a terminal, as in a log, there is no progress bar
     with tqdm(claims, file=sys.stderr, unit="claim", disable=None) as progress:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pu_lib.domains import DOMAINS
+from pu_lib.extras import installation_advice
 from pu_lib.files import replacing
 
 
@@ -43,7 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--options", default="paper", help="paper or predecessor, 'paper cut=0'...")
     parser.add_argument("--seed", type=int, default=0, help="root of all randomness")
     parser.add_argument("--workers", type=int, help="threads (default: one a processor)")
-    parser.add_argument("--figure", default="race.png", metavar="FILE", help="where to draw")
+    parser.add_argument("--figure", metavar="FILE", help="where to draw (default: race.png)")
     parser.set_defaults(run=_run)
 
 
@@ -60,9 +62,14 @@ def figure_path(text: str) -> Path:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    figure = figure_path(arguments.figure)
-    from pu_lib.drawing.race import draw_race
-    from pu_lib.drawing.style import DPI
+    figure, can_draw = figure_path(arguments.figure or "race.png"), True
+    try:
+        from pu_lib.drawing.race import draw_race
+        from pu_lib.drawing.style import DPI
+    except ModuleNotFoundError as error:
+        if arguments.figure or error.name != "matplotlib":
+            raise
+        can_draw = False
     from pu_lib.experiments.options import parse
     from pu_lib.experiments.race import race
 
@@ -78,6 +85,10 @@ def _run(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         updates=arguments.update,
     )
+    if not can_draw:
+        print(ranking)
+        print(f"No figure: {installation_advice('matplotlib')}", file=sys.stderr)
+        return 0
     try:
         with replacing(figure) as file:
             draw_race(ranking).savefig(file, format=figure.suffix[1:], dpi=2 * DPI)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pu_lib.domains import DOMAINS
@@ -35,12 +36,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "domain",
         metavar="DOMAIN",
+        nargs="?",
         help=f"{', '.join(DOMAINS)} (with parameters: 'chain discount=0.9'), a Gymnasium id, "
         "a .npz file, module:NAME of a process or of a function that makes one, or `paper` for "
         "everything in section 4",
     )
     parser.add_argument(
         "--out", required=True, metavar="DIR", help="directory of the database, on a local disk"
+    )
+    parser.add_argument(
+        "--part",
+        metavar="I/N",
+        help="compute part I of N alone, in a folder of its own in DIR, which may be on a network "
+        "disk; for job arrays",
+    )
+    parser.add_argument(
+        "--merge", action="store_true", help="join the finished parts in DIR; takes only --out"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the numbers of runs and chunks alone"
     )
     parser.add_argument("--scheme", nargs="+", help="exploration schemes (default: HiOffPol)")
     compiled = ", ".join(
@@ -92,32 +106,68 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         dest="adaptive",
         help="all runs of all settings (default elsewhere)",
     )
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="running Dask scheduler to use")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="running Dask scheduler to use; its workers need your own modules on PYTHONPATH",
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.experiments.sweep import run_missing
+    from pu_lib.experiments.sweep import merge_parts, part_of, run_missing
 
+    if arguments.merge:
+        if arguments.domain or arguments.part or arguments.dry_run:
+            raise ValueError("--merge: joins the parts in --out and takes no other argument.")
+        merged = merge_parts(arguments.out)
+        print(f"{arguments.out}: {len(merged.table)} runs.")
+        return 0
+    if arguments.domain is None:
+        raise ValueError("DOMAIN: name what to sweep, or give --merge to join the parts in --out.")
     if arguments.adaptive is None:
         arguments.adaptive = arguments.domain == "paper"
-    chunks = _chunks(arguments)
+    chunks, directory = part_of(
+        _chunks(arguments), arguments.out, arguments.part, arguments.adaptive
+    )
+    if arguments.dry_run:
+        print(_plan(chunks, directory, arguments.adaptive))
+        return 0
     try:
         computed = run_missing(
             chunks,
-            arguments.out,
+            directory,
             workers=arguments.workers,
             scheduler=arguments.scheduler,
             known=_known(arguments.known),
             adaptive=arguments.adaptive,
+            exclusive=arguments.part is not None,
+            estimate=True,
         )
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.", file=sys.stderr)
         return 130
     rows = sum(chunk.count for chunk in chunks)
     least = ", less those that the rule left out" if arguments.adaptive else ""
-    print(f"{arguments.out}: {rows} runs{least}; {computed} of {len(chunks)} chunks computed now.")
+    print(f"{directory}: {rows} runs{least}; {computed} of {len(chunks)} chunks computed now.")
     return 0
+
+
+def _plan(chunks: list[Chunk], directory: Path, adaptive: bool) -> str:
+    """Return the numbers of settings, runs and chunks, with those that are missing, as text."""
+    from pu_lib.experiments.database import Database
+
+    todo = chunks
+    if (directory / "runs.sqlite").exists():
+        with Database(directory, read_only=True) as database:
+            todo = database.missing(chunks)
+    runs, left = (sum(chunk.count for chunk in each) for each in (chunks, todo))
+    settings = len({id(chunk.cell) for chunk in chunks})
+    most = "at most " if adaptive else ""
+    return (
+        f"{directory}: {settings} settings, {most}{runs} runs in {len(chunks)} chunks; "
+        f"{most}{left} runs in {len(todo)} chunks are missing."
+    )
 
 
 def _known(file: str | None) -> pd.DataFrame | None:

@@ -6,7 +6,7 @@ import argparse
 from fractions import Fraction
 from typing import Any
 
-from pu_lib.updates import UPDATES, as_update
+from pu_lib.updates import UPDATES, EscortPolicyGradient, as_update, make_update
 
 
 def add_process(parser: argparse.ArgumentParser) -> None:
@@ -74,17 +74,21 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from pu_lib.chapters.unlearning.quantities import count
+    from pu_lib.chapters.unlearning.quantities import unlearn
+    from pu_lib.exact import exact
 
+    update = as_update(arguments.update)
+    p, factor = escort_options(arguments)
+    if isinstance(update, EscortPolicyGradient) and "=" not in arguments.update:
+        update = make_update("pg-es", p=exact(p, "p"), factor=factor)
     try:
-        number = count(
+        number = unlearn(
+            update,
             arguments.n,
-            arguments.update,
             step_size(arguments),
             arguments.schedule,
-            *escort_options(arguments),
-            arguments.start,
-            arguments.strict,
+            start=arguments.start,
+            strict=arguments.strict,
         )
     except ArithmeticError as unfinished:
         raise ValueError(str(unfinished)) from unfinished

@@ -11,8 +11,8 @@ an error, even if the runs are of another update or step size.
 A sweep has one connection. Only the thread that calls `sweep` writes, one transaction per chunk. If
 the sweep is killed, the chunks that were being computed are lost, but no chunk that was written. A
 power failure may also lose the last few chunks that were written. Several sweeps on one machine may
-share a database. The database must be on a local disk, because SQLite's write-ahead log needs
-shared memory.
+share a database on a local disk, because SQLite's write-ahead log then needs shared memory. A
+database that one program uses alone, such as that of a part of a sweep, may be on a network disk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pu_lib.arrays import as_float_array, as_int, safe_repr
+from pu_lib.arrays import as_float_array, as_int, is_unicode, safe_repr
 from pu_lib.domains import DOMAINS, PAPER, Domain
 from pu_lib.experiments.cells import (
     IN_COLUMNS,
@@ -257,6 +257,8 @@ class Database:
         The directory. Unless `read_only` is true, it is created if it does not exist.
     read_only : bool, optional
         Whether to open the database for reading alone, which needs no permission to write.
+    exclusive : bool, optional
+        Whether no other program may use the database meanwhile; it may then be on a network disk.
 
     Attributes
     ----------
@@ -272,8 +274,14 @@ class Database:
         runs of another engine.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], read_only: bool = False) -> None:
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        read_only: bool = False,
+        exclusive: bool = False,
+    ) -> None:
         self.directory, self._read_only = Path(directory), read_only
+        self._exclusive = exclusive
         self.path = self.directory / "runs.sqlite"
         self._processes: dict[tuple[Any, ...], str] = {}  # digests, by `_process_key`
         self._last_setting = 0  # the last id whose process is in `_processes`
@@ -321,13 +329,16 @@ class Database:
         for path in (self.directory, self.path):
             if path.exists() and not os.access(path, os.W_OK):
                 raise DatabaseError(f"{path}: is read-only; {_DISK}.")
-        if (kind := _file_system(self.directory)) in _NETWORK:
+        if not self._exclusive and (kind := _file_system(self.directory)) in _NETWORK:
             raise DatabaseError(f"{self.directory}: is on a network disk ({kind}); {_DISK}.")
 
     def _connect(self) -> sqlite3.Connection:
         """Open the file; nothing is written if it is opened for reading alone."""
         if not self._read_only:
-            return sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+            connection = sqlite3.connect(self.path, _PATIENCE, isolation_level=None)
+            if self._exclusive:  # before the first access, so that no shared memory is used
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            return connection
         address = f"{self.path.resolve().as_uri()}?mode=ro"
         log, shared = (self.path.with_name(f"{self.path.name}-{x}") for x in ("wal", "shm"))
         writable = os.access(self.directory, os.W_OK)
@@ -515,7 +526,7 @@ class Database:
             if "performances" in measured:
                 self._add_curves(setting, measured)
 
-    def _add_curves(self, setting: _Setting, measured: Mapping[str, NDArray[Any]]) -> None:
+    def _add_curves(self, setting: _Setting, measured: Any) -> None:
         """Add the curves of runs that are in the database, within a transaction."""
         number, start = self._find(setting), _checksum([setting.text, setting.engine])
         rows = []
@@ -591,6 +602,27 @@ class Database:
                 if process == setting.process or (not process and _never_changes(cell.process)):
                     added += self._add(setting, group)
         return added
+
+    def add(self, runs: pd.DataFrame) -> None:
+        """Write all runs of a table that are not in the database, with their curves.
+
+        Parameters
+        ----------
+        runs : pandas.DataFrame
+            A table with the columns `COLUMNS`, such as the result of `read`.
+
+        Raises
+        ------
+        DatabaseError
+            If the table is not valid, or the database cannot be written, has runs of another
+            process or engine, or has different results of a run.
+        """
+        with self._transaction():
+            for words, engine, process, group in _by_setting(_checked(runs)):
+                setting = _Setting(setting_text(words), process, engine)
+                self._add(setting, group)
+                if "performances" in group and len(kept := group[group["performances"].notna()]):
+                    self._add_curves(setting, kept)
 
     # Reading
 
@@ -762,7 +794,7 @@ def _checked_words(words: Words) -> Words:
     for name in CELL_COLUMNS:
         value, kind = words[name], COLUMNS.field(name).type
         if kind == _WORDS:
-            if not (isinstance(value, str) and value and _is_unicode(value)):
+            if not (isinstance(value, str) and value and is_unicode(value)):
                 raise ValueError(
                     f"{name}: expected a text, not empty and without lone surrogates, got "
                     f"{safe_repr(value)}."
@@ -774,11 +806,6 @@ def _checked_words(words: Words) -> Words:
         checked[name] = value
     parse(checked["options"].removesuffix(_KEEP))
     return checked
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether a text has no lone surrogates, which no encoding of Unicode can write."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def setting_text(words: Words) -> str:

@@ -79,10 +79,10 @@ def make_problem(mdp: FiniteMDP, target: float, baseline: Baseline = "uniform") 
         raise ValueError(f"target: expected a normalised performance in (0, 1], got {target}.")
     if baseline not in get_args(Baseline):
         raise ValueError(f"baseline: expected one of {get_args(Baseline)}, got {baseline!r}.")
-    if mdp.initial[mdp.terminal].any():
+    if starts := np.flatnonzero(mdp.initial * mdp.terminal).tolist():
         raise ValueError(
             "initial: trajectories of the experiments do not begin in terminal states, "
-            f"got positive probability in {np.flatnonzero(mdp.initial * mdp.terminal).tolist()}."
+            f"got positive probability in {', '.join(map(mdp._state, starts))}."
         )
     tables = lay_out(mdp)
     policy = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)

@@ -88,6 +88,8 @@ class RaceEntry:
         The update as a string, such as ``pg-es factor=drop``.
     summaries : dict of float to Summary
         The statistics at each step size.
+    own_label : str
+        The label of an update that is not registered, or an empty text.
     performances : dict of float to ndarray, shape (runs, checkpoints)
         The normalised performance of each run at the `checkpoints` of the cap, at each step size;
         empty without ``curves=True``.
@@ -95,15 +97,16 @@ class RaceEntry:
 
     update: str
     summaries: dict[float, Summary] = field(repr=False)
+    own_label: str = field(default="", repr=False)
     performances: dict[float, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def label(self) -> str:
-        """The label of the update with its options, or its name if it is not registered."""
+        """The label of the update, with its options."""
         name, space, options = self.update.partition(" ")
         if self.update in UPDATES or (name in UPDATES and "=" in options):
             return label_of(self.update) + (space + options) * (self.update not in UPDATES)
-        return self.update
+        return self.own_label or self.update
 
     @property
     def best_step_size(self) -> float:
@@ -274,6 +277,7 @@ class Race(Record, Sequence[RaceEntry]):
         curves = [entry.performances[x] for entry in self for x in entry.performances]
         return {
             "updates": names,
+            "own_labels": [entry.own_label for entry in self for _ in entry.summaries],
             "numbers": np.array(numbers),
             "max_steps": self.max_steps,
             "performances": np.array(curves),
@@ -282,9 +286,10 @@ class Race(Record, Sequence[RaceEntry]):
     @classmethod
     def _of(cls, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Race:
         entries: dict[str, RaceEntry] = {}
-        rows = zip(arrays["updates"].tolist(), arrays["numbers"].T.tolist(), strict=True)
-        for row, (name, (step_size, runs, *others)) in enumerate(rows):
-            entry = entries.setdefault(name, RaceEntry(name, {}))
+        columns = arrays["updates"], arrays["own_labels"], arrays["numbers"].T
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for row, (name, label, (step_size, runs, *others)) in enumerate(rows):
+            entry = entries.setdefault(name, RaceEntry(name, {}, label))
             entry.summaries[step_size] = Summary(int(runs), *others)
             if len(arrays["performances"]):
                 entry.performances[step_size] = arrays["performances"][row]
@@ -412,7 +417,9 @@ def race(
                 f"{argument}: expected each once, got {list(values)}.{hint * (values is names)}"
             )
     named = read_process(process)
-    entries = {name: RaceEntry(name, {}) for name in names}
+    entries = {
+        name_of(update): RaceEntry(name_of(update), {}, _own_label(update)) for update in racers
+    }
     todo: Mapping[str, Sequence[float]] = dict.fromkeys(names, chosen)
     with progress_bar(runs * len(names) * len(chosen), progress) as bar:
         cell = base_cell(
@@ -454,6 +461,17 @@ def race(
         seed=seed,
     )
     return Race(tuple(order), cell.max_steps, about)
+
+
+def _own_label(update: Update) -> str:
+    """Return the label of an update with its options, or "" if the update is registered.
+
+    A label that its class inherits is that of another update.
+    """
+    if update.name in UPDATES:
+        return ""
+    label = vars(type(update)).get("label") or update.name.upper()
+    return label + name_of(update).removeprefix(update.name)
 
 
 def _sort(by_step_size: dict[float, Any]) -> None:

@@ -68,10 +68,10 @@ class Stream:
 
     def choose(self, probabilities: Iterable[float]) -> int:
         """Return an index with the given probabilities."""
-        return _index(self.uniform(), probabilities)
+        return index_at(self.uniform(), probabilities)
 
 
-def _index(u: float, probabilities: Iterable[float]) -> int:
+def index_at(u: float, probabilities: Iterable[float]) -> int:
     """Return the index of the interval that contains u, with lengths given by `probabilities`."""
     running, index = 0.0, 0
     for index, probability in enumerate(probabilities):  # noqa: B007
@@ -149,13 +149,15 @@ class Wide:
         return math.ldexp(self.mantissa, self.exponent)
 
 
-def _softmax(theta: Row) -> Row:
+def softmax_of_row(theta: Row) -> Row:
+    """Return the softmax of a row, rounded as in the compiled loop."""
     weights = [exponential(x - max(theta)) for x in theta]
     scale = 1.0 / _total(weights)
     return [weight * scale for weight in weights]
 
 
-def _escort(theta: Row) -> Row:
+def escort_of_row(theta: Row) -> Row:
+    """Return the escort policy of a row with p = 2, rounded as in the compiled loop."""
     theta = [float(x) for x in theta]
     scale = 1.0 / _total(x * x for x in theta)
     return [x * x * scale for x in theta]
@@ -245,13 +247,15 @@ def _towards_greedy(formula: Callable[[Row, Row, Row, float, int], Row], ties: T
         drawn = len(best) > 1 and ties == "random"
         return formula(theta, pi, q, weight, best[stream.below(len(best))] if drawn else best[0])
 
-    return Actor(_softmax, step)
+    return Actor(softmax_of_row, step)
 
 
 _SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
-    SoftmaxPolicyGradient: lambda _: Actor(_softmax, _pg_sm),
+    SoftmaxPolicyGradient: lambda _: Actor(softmax_of_row, _pg_sm),
     EscortPolicyGradient: lambda update: Actor(
-        _escort, lambda theta, pi, q, w, _: _pg_es(theta, pi, q, w, update.factor == "keep"), Wide
+        escort_of_row,
+        lambda theta, pi, q, w, _: _pg_es(theta, pi, q, w, update.factor == "keep"),
+        Wide,
     ),
     Direct: lambda _: Actor(list, _di),
     CrossEntropy: lambda update: _towards_greedy(_ce, update.ties),
@@ -261,14 +265,14 @@ _SCALAR: dict[type[Update], Callable[[Any], Actor]] = {
 """The paper's updates and SCE, written independently of the kernels that they test."""
 
 
-def _actor(update: Update, options: Options = PAPER) -> Actor:
+def actor_of(update: Update, options: Options = PAPER) -> Actor:
     """Return the formulas above for an update that has them, or else the methods of the update."""
     if type(update) in _SCALAR and update.options.get("p", 2.0) == 2.0:
         actor = _SCALAR[type(update)](update)
         return replace(actor, start=float) if options.precision == "float64" else actor
     # The exponential of the C library may differ from the engine's in its last bit.
     softmax = type(update).to_policy is SoftmaxPolicyGradient.to_policy or update.kernel is not None
-    known = _softmax if softmax and update.parametrization == "softmax" else None
+    known = softmax_of_row if softmax and update.parametrization == "softmax" else None
     # Skip the checks of arguments: a run takes tens of thousands of steps.
     return Actor(
         known or (lambda theta: update.to_policy(np.array(theta)).tolist()),
@@ -278,7 +282,8 @@ def _actor(update: Update, options: Options = PAPER) -> Actor:
     )
 
 
-def _probability(schedule: Schedule, t: int) -> float:
+def probability_at(schedule: Schedule, t: int) -> float:
+    """Return the probability of a schedule at step t."""
     power = {0.0: 1.0, 0.5: math.sqrt(t), 1.0: float(t)}[schedule.alpha]
     return min(1.0, schedule.c / power)
 
@@ -371,7 +376,7 @@ def run_reference(
     S, A, gamma = mdp.n_states, mdp.n_actions, mdp.discount
     stream = Stream(seeds)
     chosen = configured(update, options)
-    actor = _actor(chosen, options) if actor is None else actor
+    actor = actor_of(chosen, options) if actor is None else actor
     start = actor.start(start_of(chosen, A, options))
     memory = chosen._memory(S, n_actions=A)
     hyde_start = 1.0 / (1.0 - gamma) if options.hyde_start == "bound" else options.hyde_start
@@ -394,7 +399,7 @@ def run_reference(
     for t in range(1, max_steps + 1):
         # Take an action and store the transition
         u = stream.uniform()
-        a = _index(u, policy[s]) if control == "jekyll" else _greedy_action(run.hyde[s], u)
+        a = index_at(u, policy[s]) if control == "jekyll" else greedy_action(run.hyde[s], u)
         possible = successors[s][a]  # deterministic processes consume no random number
         step = _transition(possible, stream) if branching > 1 else possible[0][1]
         run.buffers[control].append(step)
@@ -404,7 +409,7 @@ def run_reference(
         buffer = run.buffers["jekyll"]
         if explores:
             u = stream.uniform()
-            if run.buffers["hyde"] and u < _probability(scheme.off_policy, t):
+            if run.buffers["hyde"] and u < probability_at(scheme.off_policy, t):
                 buffer = run.buffers["hyde"]
         sample = buffer[stream.below(len(buffer))]
         if options.replay == "model" and branching > 1:
@@ -451,7 +456,7 @@ def run_reference(
             run.episodes, length = run.episodes + 1, 0
             s = _first_state(mdp, stream)
             if explores:
-                hyde_next = stream.uniform() < _probability(scheme.epsilon, t)
+                hyde_next = stream.uniform() < probability_at(scheme.epsilon, t)
                 control = "hyde" if hyde_next else "jekyll"
 
         # Evaluate
@@ -464,7 +469,7 @@ def run_reference(
                 next_check = t + max(first_gap, int(0.03 * t))
                 run.passed = mdp.performance(policy) >= threshold
         elif ended and ((e - 1) % every == 0 or e == options.max_episodes):
-            share = _probability(scheme.epsilon, t)
+            share = probability_at(scheme.epsilon, t)
             run.passed = _mixture_passes(mdp, policy, run.hyde, share, threshold)
         if run.passed or (options.max_episodes and e == options.max_episodes):
             break
@@ -532,7 +537,7 @@ def _from_model(
     return sorted(seen, key=lambda step: step.after)[stream.below(len(seen))]
 
 
-def _greedy_action(values: Row, u: float) -> int:
+def greedy_action(values: Row, u: float) -> int:
     """Return an action that maximises the values; the number u in [0, 1) breaks ties."""
     best = [a for a, x in enumerate(values) if x == max(values)]
     return best[int(u * len(best))]

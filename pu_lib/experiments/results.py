@@ -65,6 +65,7 @@ __all__ = [
     "Runs",
     "TableChange",
     "committed",
+    "committed_file",
     "critic_runs",
     "fixed_step_size",
     "random_tie_runs",
@@ -693,8 +694,11 @@ def read_results(directory: str | os.PathLike[str], computed: int = 0) -> Result
 
 @cache
 def committed() -> Results:
-    """Return the results distributed with the library."""
-    return Results(_read(_committed_file("runs.parquet")))
+    """Return the results of the book.
+
+    Raises a `FileNotFoundError` if the library was installed from a wheel, which leaves them out.
+    """
+    return Results(_read(committed_file("runs.parquet")))
 
 
 @cache
@@ -703,11 +707,18 @@ def critic_runs() -> pd.DataFrame:
 
     They are distributed in a table of their own, which has the columns of the committed table.
     """
-    return _read(_committed_file("critic.parquet"))
+    return _read(committed_file("critic.parquet"))
 
 
-def _committed_file(name: str) -> Path:
-    return Path(str(resources.files("pu_lib.experiments") / "data" / name))
+def committed_file(name: str) -> Path:
+    """Return the path of a committed table; raise a `FileNotFoundError` if it is not installed."""
+    path = Path(str(resources.files("pu_lib.experiments") / "data" / name))
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{name}: the wheel leaves out the runs of the book (5 MB). Install the library in a "
+            "clone of the book: pip install --editable '.[empirical]'."
+        )
+    return path
 
 
 def _read(path: Path | BytesIO) -> pd.DataFrame:

@@ -9,7 +9,10 @@ processes and updates.
 from __future__ import annotations
 
 import os
+import re
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
@@ -65,6 +68,8 @@ __all__ = [
     "chunks_of",
     "compiled_updates",
     "grid",
+    "merge_parts",
+    "part_of",
     "performances",
     "require_repeatable",
     "run_cell",
@@ -81,6 +86,7 @@ CHUNK = 20
 
 _MOST_STEPS = 10**9  # of a run, whose buffer then has up to 4 GB
 _MOST_CHUNKS = 10**6
+_SHORT = 10.0  # seconds; the time of a sweep that takes less is not estimated
 _PATIENCE = "10s"  # time to wait for the scheduler and its workers
 _local = threading.local()
 
@@ -326,13 +332,17 @@ def performances(chunk: Chunk) -> Floats:
 def run_chunk(chunk: Chunk) -> Measured:
     """Compute the runs of a chunk and return their measured columns.
 
-    The columns are run, steps, episodes, censored and final_performance, and performances if the
-    chunk has curves.
+    The columns are run, steps, episodes, censored and final_performance, performances if the chunk
+    has curves, and seconds, which is not stored.
     """
     memory: RunBuffers = _local.__dict__.setdefault("memory", RunBuffers())
     runs = np.arange(chunk.first, chunk.first + chunk.count, dtype=np.int32)
-    results = [run_cell(chunk.cell, int(run), memory) for run in runs]
+    results, times = [], [time.perf_counter()]
+    for run in runs:
+        results.append(run_cell(chunk.cell, int(run), memory))
+        times.append(time.perf_counter())
     measured: Measured = {
+        "seconds": np.diff(times),
         "run": runs,
         "steps": np.array([result.steps for result in results], np.int64),
         "episodes": np.array([result.episodes for result in results], np.int64),
@@ -364,6 +374,7 @@ def sweep(
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
     curves: bool = False,
+    part: str | None = None,
 ) -> Results:
     """Compute the runs of a grid of settings that are missing in a directory.
 
@@ -416,12 +427,15 @@ def sweep(
         first 20 steps, and then whenever the number of steps has grown by 10 %, in a column
         ``performances``. Runs are then computed up to `max_steps`, also after they have reached the
         target. Other columns do not change.
+    part : str, optional
+        The part of the runs to compute, such as ``2/3``, in a directory of its own in `directory`.
+        Parts can be computed on different machines; `merge_parts` joins them.
 
     Returns
     -------
     Results
-        All runs in the directory, with the number of chunks that this sweep computed. The method
-        `to_frame` returns the statistics of each setting.
+        All runs in the directory, or of the part, with the number of chunks that this sweep
+        computed. The method `to_frame` returns the statistics of each setting.
 
     Raises
     ------
@@ -447,8 +461,94 @@ def sweep(
         experiment,
         curves,
     )
-    computed = run_missing(chunks, directory, workers, scheduler, progress, known, adaptive)
+    chunks, directory = part_of(chunks, directory, part, adaptive)
+    computed = run_missing(
+        chunks, directory, workers, scheduler, progress, known, adaptive, exclusive=part is not None
+    )
     return read_results(directory, computed)
+
+
+def part_of(
+    chunks: list[Chunk],
+    directory: str | os.PathLike[str],
+    part: str | None,
+    adaptive: bool = False,
+) -> tuple[list[Chunk], Path]:
+    """Return the chunks and the directory of a part, or of the whole sweep if `part` is None.
+
+    Raises a `ValueError` if `part` is malformed, or if the sweep is adaptive.
+    """
+    if part is None:
+        return chunks, Path(directory)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part) if isinstance(part, str) else None
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise ValueError(f"part: expected i/n with 1 <= i <= n, as in '2/3', got {part!r}.")
+    if adaptive:
+        raise ValueError(
+            "part: an adaptive sweep compares all runs while it computes; sweep the parts in full."
+        )
+    # Each round of n chunks begins one part later, so that no part has all chunks of one update.
+    chosen = [chunk for k, chunk in enumerate(chunks) if (k + k // count) % count == number - 1]
+    return chosen, Path(directory) / f"part-{number}-of-{count}"
+
+
+def merge_parts(directory: str | os.PathLike[str]) -> Results:
+    """Write the runs of all parts in a directory to the database and the table of the directory.
+
+    Parameters
+    ----------
+    directory : path
+        The directory that was given to `sweep` with each `part`. Runs that are already in its
+        database are kept.
+
+    Returns
+    -------
+    Results
+        All runs in the directory, in the same order as those of a sweep without parts.
+
+    Raises
+    ------
+    ValueError
+        If there are no parts, or some are missing or not finished; the message names them.
+    DatabaseError
+        If the parts are of different engines or processes, or the database cannot be written.
+    ModuleNotFoundError
+        If pandas or pyarrow is not installed.
+    """
+    with naming_the_extra():
+        from pu_lib.experiments.database import Database, read_about
+
+    folder = Path(directory)
+    names = [re.fullmatch(r"part-\d+-of-(\d{1,6})", path.name) for path in folder.glob("part-*")]
+    counts = sorted({int(name[1]) for name in names if name})
+    if not counts:
+        raise ValueError(f"{folder}: there are no parts in it; compute them with part='1/3' etc.")
+    parts = {
+        f"{number}/{count}": folder / f"part-{number}-of-{count}"
+        for count in counts
+        for number in range(1, count + 1)
+    }
+    lacking = [
+        part
+        for part, path in parts.items()
+        if not (path / "runs.parquet").exists() or (path / "runs.sqlite-wal").exists()
+    ]
+    if lacking:
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        raise ValueError(
+            f"{folder}: parts {', '.join(lacking[:5])}{more} are missing or not finished; sweep "
+            "each with the same settings, which resumes it."
+        )
+    about: dict[str, Any] = {"sources": {}}
+    with Database(folder, exclusive=True) as database:
+        for path in parts.values():
+            with Database(path, read_only=True) as one:
+                database.add(one.read())
+            of_part = read_about(path)
+            about |= {**of_part, "sources": {**about["sources"], **of_part.get("sources", {})}}
+        database.export(about)
+    return read_results(folder)
 
 
 def run_missing(
@@ -459,6 +559,8 @@ def run_missing(
     progress: bool | None = None,
     known: pd.DataFrame | None = None,
     adaptive: bool = False,
+    exclusive: bool = False,
+    estimate: bool = False,
 ) -> int:
     """Compute the runs of the chunks that are not in a directory yet.
 
@@ -469,6 +571,11 @@ def run_missing(
     directory, workers, scheduler, progress, known, adaptive
         As for `sweep`. `pu_lib.experiments.adaptive` states the rule of adaptive sweeps and the
         error of this rule.
+    exclusive : bool
+        Whether no other program may use the database meanwhile; it may then be on a network disk.
+    estimate : bool
+        Whether to print, after the first chunk, how long the others take on standard error, if
+        there is no progress bar and threads compute the runs.
 
     Returns
     -------
@@ -487,10 +594,10 @@ def run_missing(
         from pu_lib.experiments.database import Database
 
     threads = _threads(workers)
-    total, computed = sum(chunk.count for chunk in chunks), 0
+    left, computed = sum(chunk.count for chunk in chunks), 0
     with (
-        Database(directory) as database,
-        progress_bar(total, progress) as bar,
+        Database(directory, exclusive=exclusive) as database,
+        progress_bar(left, progress) as bar,
     ):
         if known is not None:
             database.take_over(known, [chunk.cell for chunk in chunks])
@@ -498,15 +605,41 @@ def run_missing(
         for part in [chunks] if stopping is None else rounds(chunks):
             todo = database.missing(part if stopping is None else stopping.needed(part))
             computed += len(todo)
-            bar.n += sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
+            known_runs = sum(chunk.count for chunk in part) - sum(chunk.count for chunk in todo)
+            bar.n += known_runs
+            left -= known_runs
             for chunk, measured in _computing(todo, threads, scheduler):
                 database.write(chunk, measured)
                 if stopping is not None:
                     stopping.note(chunk, measured)
                 bar.update(chunk.count)
+                left -= chunk.count
+                if estimate and bar.disable and scheduler is None:
+                    _print_estimate(measured["seconds"], left, threads)
+                    estimate = False
         updates = {id(chunk.cell.update): chunk.cell.update for chunk in chunks}
         database.export(made_by(list(updates.values())))
     return computed
+
+
+def _print_estimate(seconds: NDArray[np.float64], left: int, threads: int) -> None:
+    """Print how long the other runs take if each takes as long as the median of the given runs.
+
+    The median leaves out the first run, which compiles.
+    """
+    needed = float(np.median(seconds)) * left / threads
+    if needed < _SHORT:
+        return
+    unit, size = next(x for x in _UNITS if needed >= 2 * x[1])
+    print(
+        f"About {needed / size:.0f} {unit} for the other {left} runs, at the pace of the first "
+        f"{len(seconds)}.",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+_UNITS = (("days", 86400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
 
 
 def _computing(
@@ -599,6 +732,8 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
         for future in dask.as_completed(list(futures)):
             try:
                 measured = future.result()
+            except ModuleNotFoundError as error:
+                raise ValueError(_advice_on_module(error)) from None
             except ValueError as error:
                 raise ValueError(
                     f"scheduler: a worker refused runs ({error}). Start the workers with the same "
@@ -607,6 +742,20 @@ def _on_cluster(address: str, todo: Sequence[Chunk]) -> Iterator[tuple[Chunk, Me
                 ) from None
             yield futures.pop(future), measured
             future.release()
+
+
+def _advice_on_module(error: ModuleNotFoundError) -> str:
+    """Return a sentence that says where the module is that a worker lacks."""
+    name = str(error.name).partition(".")[0]
+    file = getattr(sys.modules.get(name), "__file__", None)
+    folder = "the folder of the module"
+    if file is not None:
+        path = Path(file).resolve()
+        folder = str(path.parents[1] if path.name == "__init__.py" else path.parent)
+    return (
+        f"scheduler: a worker has no module {name!r}. Start the workers with PYTHONPATH={folder}, "
+        "define its updates and domains in the program that calls sweep, or omit scheduler."
+    )
 
 
 def _content_of(cell: Cell) -> tuple[str, str]:
@@ -620,7 +769,9 @@ def _run_on_worker(pickled: bytes, content: tuple[str, str]) -> Measured:
 
     try:
         chunk: Chunk = cloudpickle.loads(pickled)
-    except (ImportError, AttributeError) as error:  # no such module, or no such name in it
+    except ModuleNotFoundError:
+        raise
+    except (ImportError, AttributeError) as error:  # no such name in a module
         raise ValueError(str(error)) from None
     digest, engine = _content_of(chunk.cell)
     if digest != content[0]:

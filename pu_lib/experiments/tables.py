@@ -115,7 +115,7 @@ def lay_out(mdp: FiniteMDP) -> Tables:
     if S * A * K > _MAX_ENTRIES:
         widest = int(np.argmax(counts))
         raise ValueError(
-            f"transitions: state {widest // A}, action {widest % A} has {K:,} successors. A "
+            f"transitions: {mdp._where(widest)} has {K:,} successors. A "
             f"simulation stores as many for each state and action, which makes {S * A * K:,} "
             f"entries; at most {_MAX_ENTRIES:,} are allowed."
         )

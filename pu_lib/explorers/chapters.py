@@ -23,6 +23,7 @@ __all__ = [
     "GravityWell",
     "RateLimit",
     "Remedies",
+    "RewardHack",
     "SampledValues",
     "TakeTurns",
     "TsallisFamily",
@@ -334,3 +335,33 @@ class Remedies(Live):
     exploration = one_of(0.0, 0.01, 0.05, 0.1, 0.2)
     change = one_of("swap", "good turns bad", "bad turns good")
     samples = one_of(0, 4, 8, 16)
+
+
+_FAILING = 6
+
+
+class RewardHack(Live):
+    """The updates until half after a verifier was mended, from one policy over eight answers.
+
+    Attributes
+    ----------
+    size : int
+        The number of samples in a group.
+    weight : float
+        The weight of every step.
+    pays : float
+        What the hack is still paid; the correct answer is paid 1 and the others nothing.
+    method : {"RLOO", "GRPO", "MaxRL", "best of the group", "restart"}
+        The advantages of the run that is shown; "restart" is GRPO from the reference.
+    start, reference : list of float
+        The policy at the change and the reference: the hack, the correct answer and the others.
+    """
+
+    _esm = module("plot", "groups", "reward_hack")
+
+    size = one_of(2, 4, 8, 16, 32, start=8)
+    weight = one_of(0.3, 1.0, 3.0, 10.0, start=1.0)
+    pays = one_of(0.0, 0.1, 0.3, 0.5)
+    method = one_of("RLOO", "GRPO", "MaxRL", "best of the group", "restart", start="GRPO")
+    start = constant([0.999, 6e-5, *[(0.001 - 6e-5) / _FAILING] * _FAILING])
+    reference = constant([0.34, 0.02, *[0.64 / _FAILING] * _FAILING])

@@ -340,14 +340,13 @@ export function writeWorld({ world, run, hide = [], ask = noTask(), t = 0 }) {
     add("slip", world.slip, 0);
     add("pay", paysText(world.pays));
   } else {
-    const { moves, pays, initial: first, terminal, states, actions } = world;
+    const { moves, pays, initial: first, terminal, actions } = world;
     add("graph", `${moves.length}*${actions.length}`);
     add("move", moves.flatMap((row, s) => row.map((pairs) => (terminal[s] ? "" : pairsText(pairs)))).join("_"));
     add("pay", paysText(pays.flat()));
     add("start", pairsText(first.map((chance, s) => [s, chance]).filter(([, chance]) => chance !== 0)));
     add("end", [...terminal.keys()].filter((s) => terminal[s]).join(","));
-    if (states.some((name, s) => name !== stateName(s))) add("states", states.map(encoded).join(","));
-    if (actions.some((name, a) => name !== actionName(a))) add("actions", actions.map(encoded).join(","));
+    Object.entries(namesOf(world)).forEach(([key, names]) => add(key, names.map(encoded).join(",")));
   }
   add("discount", world.discount);
   add("name", encoded(world.name));
@@ -455,10 +454,19 @@ function runFault(world, { updates, eta, share, steps, from, changes }) {
 // ---------------------------------------------------------------------------------------------
 // Files and code
 
+// The names of states and actions that differ from the usual ones.
+function namesOf({ kind, states, actions }) {
+  if (kind === "grid") return { actions: MOVES.map(([name]) => name) };
+  return {
+    ...(states.some((name, s) => name !== stateName(s)) && { states }),
+    ...(actions.some((name, a) => name !== actionName(a)) && { actions }),
+  };
+}
+
 // What pu_lib.FiniteMDP.load reads.
 export function jsonOf(world) {
   const { transitions, rewards, initial: first, discount, terminal } = mdpOf(world);
-  return `${JSON.stringify({ transitions, rewards, initial: first, discount, terminal })}\n`;
+  return `${JSON.stringify({ transitions, rewards, initial: first, discount, terminal, ...namesOf(world) })}\n`;
 }
 
 // The performance of each lane after each step, with a first line of names.
@@ -507,6 +515,7 @@ def build(pays):
 function graphCode(world) {
   const { moves, pays, initial: first, terminal, discount, actions } = world;
   const [n, width] = [moves.length, actions.length];
+  const named = Object.entries(namesOf(world)).map(([key, names]) => `, ${key}=${JSON.stringify(names)}`).join("");
   const place = (at) => `(${Math.floor(at / width)}, ${at % width})`;
   const lines = moves.flatMap((row, s) => (terminal[s] ? [] : row.map((pairs, a) => {
     const chances = new Map();
@@ -532,7 +541,7 @@ def build(pays):
         for after, chance in chances.items():
             transitions[s, a, after] = chance
         rewards[s, a] = pays.get((s, a), 0)
-    return pu_lib.FiniteMDP(transitions, rewards, initial, ${discount}, terminal)`,
+    return pu_lib.FiniteMDP(transitions, rewards, initial, ${discount}, terminal${named})`,
   };
 }
 

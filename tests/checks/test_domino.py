@@ -240,6 +240,29 @@ def test_simulation_is_used_if_the_recursion_is_not_proved(monkeypatch, p, sched
     assert domino(2, "pg-es", "0.4", p=p, schedule=schedule) >= 2
 
 
+def test_steps_of_the_proof_of_theorem_6_match_hand_solution():
+    """With a uniform density n'_k is n_{k+1} + 1; DI of rate 1 flips a state every two steps.
+
+    CE of rate 1 from 0.12 takes one step up and four back.
+    """
+    doubling = compared(
+        checks.each_state_at_least_doubles_the_time, links=UNIFORM, etas=("1/1024",)
+    )
+    assert [doubling[name, False].worst[0].slack for name in ("n'_k", "n_k")] == [1, 1]
+    direct = compared(checks.direct_takes_the_steps_of_the_proof)
+    assert direct["n_k", True].worst[0].slack == (1 + 8) - (1 + 8 * 2)
+    assert direct["n'_k", True].worst[0].slack == 1 - 2
+    assert direct["n'_k", False].worst[0].slack == 0
+    start = delta = math.log(0.12 / 0.88)
+    delta, back = delta + 2 * 0.88, 0
+    while delta >= start:
+        delta, back = delta - 2 / (1 + math.exp(-delta)), back + 1
+    bound = 2 + math.log(1 + 2 * 1)
+    worst = compared(checks.cross_entropy_takes_the_steps_of_the_proof)["n'_k", True].worst[0]
+    assert worst.slack == pytest.approx(bound - back)
+    assert (back, worst.instance["k"]) == (4, 5)
+
+
 def test_lemma_13_check_matches_hand_solution():
     for eta, n in ((1.0, 8), (0.5, 100)):
         tallies = compared(checks.lemma_13_proof_loses_a_factor, etas=(eta,))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pu_lib.chapters.guide import quantities as measures
+from pu_lib.claims.judging import recorded
 
 
 def softmax(theta):
@@ -58,3 +59,54 @@ def test_returns_after_a_change_by_independent_code():
             while x > 0:
                 x, back = steps[name](x, -1), back + 1
             assert (back, measures.changing()[name]) == (known, known)
+
+
+def own_cross_entropy(changed, exploration, runs=200, most=6000):
+    """Return the rank interval of the counts of CE from 0.9995, with values learned by sample."""
+    rng = np.random.default_rng(7)
+    before, after = np.array(changed, float)
+    scores = np.tile([np.log(0.9995 / 0.0005), 0.0], (runs, 1))
+    values, counts = np.tile(before, (runs, 1)), np.full(runs, np.inf)
+    for t in range(most):
+        counts[(scores[:, 0] <= scores[:, 1]) & np.isinf(counts)] = t
+        if np.isfinite(counts).mean() > 0.6:
+            break
+        pi = 1 / (1 + np.exp(scores[:, ::-1] - scores))
+        explores = rng.random((8, runs)) < exploration
+        drawn = (rng.random((8, runs)) > pi[:, 0]).astype(int)
+        for action in np.where(explores, rng.integers(2, size=(8, runs)), drawn):
+            hit = action[:, None] == np.arange(2)
+            values += 0.1 * hit * (after - values)
+        scores += np.eye(2)[values.argmax(1)] - pi
+    ordered, k = np.sort(counts), round(runs / 2 - 0.98 * runs**0.5)
+    return ordered[k - 1], ordered[-k]
+
+
+@pytest.mark.parametrize(
+    ("change", "exploration", "reported"),
+    [
+        (((1, 0), (0, 1)), 0.0, (149, 210)),
+        (((1, 0), (0, 1)), 0.05, (6, 7)),
+        (((1, 0.5), (0, 0.5)), 0.0, (4, 4)),
+        (((0.5, 0), (0.5, 1)), 0.0, (3854, 4608)),
+        (((0.5, 0), (0.5, 1)), 0.05, (35, 39)),
+    ],
+)
+def test_cross_entropy_from_one_policy_by_independent_code(change, exploration, reported):
+    low, high = own_cross_entropy(change, exploration)
+    assert max(low, reported[0]) <= min(high, reported[1])
+
+
+def test_reported_intervals_are_those_of_the_claim():
+    """The intervals that independent code meets are those on the page."""
+    figures = recorded()["guide:equal-start"]["figures"]
+    for key, words in {
+        "CE, 0.9995, swap, 0": "180 [149, 210]",
+        "CE, 0.9995, swap, 0.05": "7 [6, 7]",
+        "CE, 0.9995, good turns bad, 0": "4 [4, 4]",
+        "CE, 0.9995, bad turns good, 0": "4258 [3854, 4608]",
+        "CE, 0.9995, bad turns good, 0.05": "38 [35, 39]",
+        "GRPO, 0.9995, bad turns good, 0": "454 [430, 491]",
+        "GRPO, 0.9995, bad turns good, 0.05": "36 [35, 37]",
+    }.items():
+        assert figures[key] == words

@@ -427,6 +427,21 @@ def test_compared_counts_match_hand_solution():
     assert count(9, "di", "1/2", start="1/4") == 3
 
 
+def test_steps_of_the_proof_of_theorem_5_match_hand_solution():
+    """1 >= 1/sqrt(2), but not 1/sqrt(2) + 1/sqrt(3); four weights of CE exceed 200 + log 401."""
+    comparisons = listed_comparisons(checks.sums_of_weights_bound_the_updates_back)
+    assert [slack for slack, instance in comparisons if instance["n"] == 1] == pytest.approx(
+        [2 - (math.sqrt(3) - 1), 8 - 2]
+    )
+    sums = np.cumsum(100 / np.sqrt(np.arange(2, 6)))
+    assert sums[2] < 200 + math.log(401) < sums[3]
+    comparisons = listed_comparisons(checks.weights_back_cover_the_distance)
+    of_100 = [one for one in comparisons if (one[1]["eta"], one[1]["n"]) == ("100", 1)]
+    assert of_100[0] == (3 - 1, {"eta": "100", "n": 1, "n'": 1})
+    most = (4 + math.log(401) / 200) ** 2 + 8 + math.log(401) / 100
+    assert of_100[1][0] == pytest.approx(most - 4)
+
+
 def test_comparison_lemma_check_fails_for_an_incorrect_flow_time(monkeypatch):
     # Forward steps cover no more than backward steps if the speed is constant.
     def constant(problem):

@@ -326,10 +326,15 @@ def test_options_are_accepted_up_to_their_limits(allowed, refused):
 
 def test_schedule_probability_is_at_most_one():
     times = (1, 4, 100, 400)
-    probabilities = [reference._probability(Schedule(10.0, 0.5), t) for t in times]
+    probabilities = [reference.probability_at(Schedule(10.0, 0.5), t) for t in times]
     assert probabilities == [1.0, 1.0, 1.0, 0.5]
-    assert [reference._probability(Schedule(2.0, 1.0), t) for t in times] == [1.0, 0.5, 0.02, 0.005]
-    assert [reference._probability(Schedule(0.3, 0.0), t) for t in times] == [0.3] * 4
+    assert [reference.probability_at(Schedule(2.0, 1.0), t) for t in times] == [
+        1.0,
+        0.5,
+        0.02,
+        0.005,
+    ]
+    assert [reference.probability_at(Schedule(0.3, 0.0), t) for t in times] == [0.3] * 4
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from pu_lib.chapters.remedies.quantities import (
     outcomes,
     sampled_outcomes,
 )
+from pu_lib.chapters.reward_hack.quantities import advantages, log_odds_step, mean_count
 from pu_lib.chapters.stochastic_updates.quantities import gamble
 from pu_lib.chapters.unlearning.quantities import count, counts, path
 from pu_lib.chapters.what_came_after.quantities import family_count
@@ -53,6 +54,7 @@ from pu_lib.explorers import (
     Price,
     RateLimit,
     Remedies,
+    RewardHack,
     SampledValues,
     Symmetry,
     TakeTurns,
@@ -506,6 +508,120 @@ def test_simulated_remedies_agree_with_the_library(
         assert curve[i]["regret"] == pytest.approx(regret, rel=1e-10, abs=1e-300)
 
 
+# Groups of samples
+
+GROUPS = [method for method in RewardHack.method.values if method != "restart"]
+"""The kinds of advantages."""
+
+
+@pytest.mark.parametrize("method", GROUPS)
+def test_advantages_of_groups_agree_with_the_library(live: Call, method: str) -> None:
+    rng = np.random.default_rng(4)
+    rewards = [rng.choice([0, 0.1, 0.5, 1], size) for size in (2, 3, 8, 32) for _ in range(20)]
+    rewards.append(np.ones(4))
+    shown = live([["groupAdvantages", method, group.tolist()] for group in rewards])
+    for known, group in zip(shown, rewards, strict=True):
+        np.testing.assert_allclose(known, advantages(method, group), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", GROUPS)
+def test_mean_counts_of_groups_agree_with_the_library(live: Call, method: str) -> None:
+    cases = list(product(RewardHack.size.values, RewardHack.weight.values))
+    steps = live([["sightStep", method, size, w] for size, w in cases])
+    means = live([["expectedReturn", method, size, w, 6e-5] for size, w in cases])
+    for (size, w), step, mean in zip(cases, steps, means, strict=True):
+        assert step == pytest.approx(log_odds_step(method, size, w), rel=1e-12)
+        assert mean == pytest.approx(mean_count(method, 6e-5, size, w), rel=1e-12)
+
+
+def group_run(
+    method: str, start: list[float], pays: float, size: int, w: float, most: float, seed: int
+) -> tuple[float, list[tuple[float, float, bool]]]:
+    """Return what `groupRun` does, with the library's advantages and the same random numbers."""
+    draws = mulberry(seed)
+    rewards = np.array([pays, 1.0] + [0.0] * (len(start) - 2))
+    levels = [np.flatnonzero(rewards == reward) for reward in dict.fromkeys(rewards.tolist())]
+    pi, theta = np.array(start), np.log(start)
+    count, path = 0.0, []
+
+    def pick(weights: Any) -> int:
+        if len(weights) == 1:
+            return 0
+        below = np.cumsum(weights)
+        return int(np.searchsorted(below, next(draws) * below[-1], side="right"))
+
+    while pi[1] < 0.5:
+        masses = [pi[level].sum() for level in levels]
+        others = [sum(masses[:k]) + sum(masses[k + 1 :]) for k in range(len(levels))]
+        logs = [math.log1p(-other) for other in others]
+        top = int(np.argmax(masses))
+        rest = sum(mass**size for k, mass in enumerate(masses) if k != top)
+        mixed = -math.expm1(size * logs[top]) - rest
+        count += math.floor(math.log1p(-next(draws)) / math.log1p(-mixed)) + 1
+        if count > most:
+            return math.inf, path
+        leaves = [m * -math.expm1((size - 1) * x) for m, x in zip(masses, logs, strict=True)]
+        first = pick(leaves)
+        stay = math.log1p(next(draws) * math.expm1((size - 1) * logs[first])) / logs[first]
+        other = pick([0.0 if k == first else mass for k, mass in enumerate(masses)])
+        group = []
+        for i in range(size):
+            inside = levels[first] if i <= math.floor(stay) else levels[other]
+            free = i > math.floor(stay) + 1
+            group.append(pick(pi) if free else int(inside[pick(pi[inside])]))
+        weights = advantages(method, rewards[group])
+        counted = np.bincount(group, weights, len(pi))
+        theta = theta + w / size * (counted - weights.sum() * pi)
+        pi = np.exp(theta - theta.max())
+        pi /= pi.sum()
+        path.append((count, float(pi[1]), 1 in group))
+    return count, path
+
+
+@pytest.mark.parametrize("pays", RewardHack.pays.values)
+@pytest.mark.parametrize("method", GROUPS)
+def test_runs_of_groups_agree_with_the_library(live: Call, method: str, pays: float) -> None:
+    shown = RewardHack()
+    for start, size, w, seed in (
+        (shown.start, 8, 1.0, 1),
+        (shown.start, 2, 3.0, 5),
+        (shown.reference, 32, 0.3, 2),
+    ):
+        case = method, start, pays, size, w, 20_000, seed
+        [run] = live([["groupRun", *case]])
+        count, path = group_run(*case)
+        assert to_float(run["count"]) == count
+        assert [(at, seen) for at, _, seen in run["path"]] == [(at, seen) for at, _, seen in path]
+        # The tolerance allows for the rounding errors of hundreds of steps.
+        for (_, one, _), (_, other, _) in zip(run["path"], path, strict=True):
+            assert one == pytest.approx(other, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("method", "pays"), [("GRPO", 0.0), ("RLOO", 0.5), ("best of the group", 0.3)]
+)
+def test_runs_of_groups_have_the_law_of_single_groups(live: Call, method: str, pays: float) -> None:
+    """Groups that agree are jumped over; here each is drawn, and the first steps are compared."""
+    start, size, runs, rng = [0.9, 0.02, 0.05, 0.03], 4, 4000, np.random.default_rng(9)
+    rewards = np.array([pays, 1.0, 0.0, 0.0])
+    most = 40 if pays else 400  # the first wait is shorter
+    cases = [["groupRun", method, start, pays, size, 1.0, most, seed] for seed in range(runs)]
+    shown = np.array([run["path"][0] for run in live(cases)], float)
+    groups = rng.choice(4, (100_000, size), p=start)
+    changing = np.flatnonzero(np.ptp(rewards[groups], axis=1))
+    changed = groups[changing]
+    weights = advantages(method, rewards[changed])[..., None] * (changed[..., None] == range(4))
+    theta = np.log(start) + weights.sum(axis=1) / size
+    theta -= weights.sum(axis=(1, 2))[:, None] * start / size
+    correct = np.exp(theta[:, 1]) / np.exp(theta).sum(axis=1)
+    seen = (changed == 1).any(axis=1)
+    expected = np.column_stack([np.diff(changing, prepend=-1), correct, seen])
+    errors = np.sqrt(shown.var(axis=0) / runs + expected.var(axis=0) / len(expected))
+    assert (np.abs(shown.mean(axis=0) - expected.mean(axis=0)) <= 4 * errors).all()
+    assert shown[:, 0].min() == 1
+    assert len(expected) > 5000
+
+
 def test_medians_of_simulated_remedies(live: Call) -> None:
     runs = [(0.3, 10), (0.1, 9), (0.2, 300)]
     [medians] = live([["medianCurve", [[{"n": 5, "regret": r, "count": c}] for r, c in runs]]])
@@ -642,6 +758,17 @@ def test_animated_figure_can_be_paused(open_figure: OpenFigure, figure: Any) -> 
 def share_after(updates: int) -> str:
     """Return the probability of the other 99 actions at weight 10 times the sum of the weights."""
     return f"{10 * updates / (1 + odds(100, updates, 10.0)[-1]):.3f}"
+
+
+def group_median(method: str, pays: float) -> tuple[int, int]:
+    """Return the median count of 21 runs, and how many of its groups had no correct sample."""
+    shown = RewardHack()
+    start = shown.reference if method == "restart" else shown.start
+    name = "GRPO" if method == "restart" else method
+    runs = [group_run(name, start, pays, 8, 1.0, 1e5, seed) for seed in range(1, 22)]
+    count = sorted(count for count, _ in runs)[10]
+    path = next(path for one, path in runs if one == count)
+    return int(count), int(count) - sum(seen for _, _, seen in path)
 
 
 Act = tuple[str, str, str]
@@ -794,6 +921,25 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             "These are medians of 5 runs",
         ],
     ),
+    "reward hack": (
+        RewardHack,
+        [
+            "Make a guess",
+            ("radio", "GRPO", "Space"),
+            "Not quite: you guessed “GRPO”. The reference gives the correct answer in 2 %",
+            f"GRPO: {group_median('GRPO', 0.0)[0]} updates",
+            f"The formula’s mean is {mean_count('GRPO', 6e-5, 8):.0f} updates, 2.17 times the",
+            f"Restart: {group_median('restart', 0.0)[0]} updates",
+            ("radio", "restart", "Space"),
+            "Your guess, “restart from the reference”, was right.",
+            ("button", "Show the waiting groups", "Enter"),
+            f"In the run shown {group_median('GRPO', 0.0)[1]} of {group_median('GRPO', 0.0)[0]}",
+            ("combobox", "run shown", "ArrowDown"),
+            f"MaxRL: {group_median('MaxRL', 0.0)[0]} updates",
+            ("combobox", "the hack still pays", "End"),
+            "MaxRL: 21 of 21 runs are not back within 100000 updates",
+        ],
+    ),
     "family": (
         TsallisFamily,
         [
@@ -857,14 +1003,14 @@ def test_remedies_that_need_exact_values_are_off_with_samples(open_figure: OpenF
 
 @pytest.mark.parametrize(
     ("figure", "before"),
-    [(Symmetry, 2), (Noise, 0), (Price, 3)],
+    [(Symmetry, 2), (Noise, 0), (Price, 3), (RewardHack, 0)],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_answer_is_hidden_until_the_guess(
     open_figure: OpenFigure, figure: Any, before: int
 ) -> None:
     page = open_figure(figure(updates=["ce"]))
-    shapes = page.locator("svg .pu-live-shaft, svg .pu-live-head, svg rect")
+    shapes = page.locator("svg .pu-live-shaft, svg .pu-live-head, svg rect, svg .pu-live-curve")
     assert shapes.count() == before
     page.emulate_media(media="print")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

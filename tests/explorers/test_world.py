@@ -296,6 +296,32 @@ def test_text_of_a_process_gives_the_process_back(live: Call, process: FiniteMDP
     assert_same(process_of(arrays), process)
 
 
+def test_names_reach_the_page_and_return_from_its_files(live: Call, tmp_path: Path) -> None:
+    named = {"states": ["low, stock", "ä + 100 % 'b'"], "actions": ["order & pay", "do (not)!*~"]}
+    rewards, initial, discount = TWO
+    moves = np.array([[[0.3, 0.7], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]])
+    process = FiniteMDP(moves, rewards, initial, discount, **named)
+    text = process.to_world()
+    [settings] = live([["readWorld", text]])
+    assert {key: settings["world"][key] for key in named} == named
+    assert live([["writeWorld", settings]]) == [text]
+    [file], [code] = live([["jsonOf", settings["world"]]]), live([["pythonOf", settings]])
+    (tmp_path / "world.json").write_text(file, encoding="utf-8")
+    made: dict[str, Any] = {}
+    exec(code, made)
+    for again in (FiniteMDP.load(tmp_path / "world.json"), made["process"]):
+        assert_same(again, process)
+        assert [list(again.states or ()), list(again.actions or ())] == list(named.values())
+    for text, names in (
+        (chain(3).to_world(), None),
+        (PRESETS["The cliff"], ("jump", "walk", "fall")),
+        (PRESETS["An empty grid"], ("up", "right", "down", "left")),
+    ):
+        [settings] = live([["readWorld", text]])
+        (tmp_path / "world.json").write_text(live([["jsonOf", settings["world"]]])[0])
+        assert FiniteMDP.load(tmp_path / "world.json").actions == names
+
+
 def test_processes_too_large_for_the_page_raise() -> None:
     with pytest.raises(ValueError, match="151 states and 2 actions; the page computes at most 150"):
         chain(151).to_world()

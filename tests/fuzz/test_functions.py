@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import budget
@@ -139,6 +140,10 @@ TWO = {
     "discount": st.floats(0, 0.999),
     "terminal": st.none() | st.just(np.array([False, False])),
 }
+NAMES = {
+    name: st.none() | st.lists(st.text(min_size=1, max_size=3), min_size=2, max_size=2)
+    for name in ("states", "actions")
+}
 CHAIN = {
     "n_states": st.integers(2, 30) | st.sampled_from([10**7, 10**12]),
     "beta": st.floats(0.01, 0.99),
@@ -234,7 +239,18 @@ TARGETS = {
         lambda name, p, factor: make_update(name, p=p, factor=factor),
         {"name": st.sampled_from(PAPER), "p": st.floats(0, 5), "factor": COUNTED["factor"]},
     ),
-    "FiniteMDP": Target(FiniteMDP, TWO, is_solved),
+    "FiniteMDP": Target(FiniteMDP, {**TWO, **NAMES}, is_solved),
+    "from_pymdptoolbox": Target(
+        FiniteMDP.from_pymdptoolbox,
+        {**TWO, **NAMES, "rewards": arrays((2,), (2, 2), (2, 2, 2), low=-1e3, high=1e3)},
+        is_solved,
+    ),
+    "from_quantecon": Target(
+        lambda rewards, transitions, discount, **others: FiniteMDP.from_quantecon(
+            SimpleNamespace(R=rewards, Q=transitions, beta=discount, num_states=2), **others
+        ),
+        {**TWO, **NAMES},
+    ),
     "evaluate": Target(on_bandit("evaluate"), {"argument": rows((2, 3))}),
     "backup": Target(on_bandit("backup"), {"argument": arrays((2,))}),
     "normalised_performance": Target(

@@ -15,7 +15,7 @@ FOLDERS = sorted(path.parent.name for path in (LIBRARY / "chapters").glob("*/__i
 CHAPTERS = ["random_search", "evolutionary_search", *map(folder_of, chapters())]
 
 ROOMS = """
-arrays exact extras files progress settings world
+arrays exact extras files other_libraries progress settings world
 compiling formatting interface kernels parametrizations updates
 domains environments mdp records sparse trajectories two_action_dynamics
 engine

@@ -151,8 +151,13 @@ def values_converge(compare: Recorder, update: str | Update = "mce") -> None:
         trajectory = run(mdp, as_update(update), 200, weighting=weights, theta0=theta0)
         tolerance = ROUNDING * max(1.0, float(np.abs(facts.q).max())) / (1.0 - mdp.discount)
         rise = float(np.diff(trajectory.q, axis=0).min())
+        rise_of_v = float(np.diff(trajectory.v, axis=0).min())
         left = float((facts.q - trajectory.q).min())
-        for quantity, least in (("change of q", rise), ("q* - q", left)):
+        for quantity, least in (
+            ("change of q", rise),
+            ("change of v", rise_of_v),
+            ("q* - q", left),
+        ):
             allowing = f"least {quantity}, plus the rounding allowed"
             compare.at_least(allowing, least + tolerance, 0, limit="zero", at={"MDP": name})
 

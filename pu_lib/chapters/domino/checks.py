@@ -101,6 +101,24 @@ def policy_gradients_double(compare: Recorder, links: Mapping[str, Density] = LI
         compare.at_least("steps", steps, pg_bound(h), at=at)
 
 
+@check(
+    "thm:domino/i/doubling",
+    wrong={"an increasing density": {"links": {"convex": lambda x: (1 + 9 * x) / 10}}},
+)
+def each_state_at_least_doubles_the_time(
+    compare: Recorder, links: Mapping[str, Density] = LINKS, etas: Sequence[str] = ("0.3", "1")
+) -> None:
+    """Under the three assumptions n'_k is at least n_{k+1}, and n_k at least 2^(h-k)."""
+    h = 8
+    for (link, density), eta in product(links.items(), etas):
+        times = linked_recursion(h, eta, density)
+        for k, (time, after) in enumerate(pairwise(times), start=1):
+            at = {"link": link, "eta": eta, "states": h, "k": k}
+            compare.at_least("n'_k", time - after, after, limit="n_{k+1}", at=at)
+            compare.at_least("n_k", time, pg_bound_printed(h - k + 1), limit="2^(h-k)", at=at)
+    compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
+
+
 @check("thm:domino/i/pg-sm", wrong={"CE in place of PG-SM": {"update": "ce"}})
 def softmax_doubles_from_one_half(compare: Recorder, update: str = "pg-sm") -> None:
     """PG-SM needs at least 2^h - 1 steps from pi_0(a_1) >= 1/2.
@@ -181,6 +199,36 @@ def direct_is_linear(compare: Recorder, update: str = "di") -> None:
         compare.at_most("steps", times[0], di_bound_printed(h, weight), as_printed=True, at=at)
 
 
+@check(
+    "thm:domino/ii/ceiling",
+    wrong={
+        "CE in place of DI": {"update": "ce"},
+        "with the printed ceiling": {"steps_back": lambda weight: math.ceil(1 / weight)},
+    },
+)
+def direct_takes_the_steps_of_the_proof(
+    compare: Recorder,
+    update: str = "di",
+    steps_back: Callable[[Fraction], int] = lambda weight: math.floor(1 / weight) + 1,
+) -> None:
+    """DI's strict recoveries take at most floor(1 / eta) + 1 steps from uniform, with d = 1.
+
+    The ceiling of 1 / eta is printed, which is too small if eta divides 1.
+    """
+    for eta, h in product(("0.1", "0.3", "0.5", "0.7", "1", "2"), (2, 3, 5, 9)):
+        weight, times = exact(eta), simulate(h, update, eta)
+        for most, as_printed in ((steps_back(weight), False), (math.ceil(1 / weight), True)):
+            for k, (time, after) in enumerate(pairwise(times), start=1):
+                at = {"eta": eta, "states": h, "k": k}
+                back, total = time - after, (h - k) * most + 1
+                limit = "the steps back of the proof"
+                compare.at_most("n'_k", back, most, limit=limit, as_printed=as_printed, at=at)
+                compare.at_most(
+                    "n_k", time, total, limit="h - k times as many, plus one",
+                    as_printed=as_printed, at=at, note={"n_k": time, "printed": total},
+                )  # fmt: skip
+
+
 @check("sec:domino/linear", wrong={"PG-SM in place of DI": {"update": "pg-sm"}})
 def direct_takes_boundedly_many_steps_a_state(compare: Recorder, update: str = "di") -> None:
     """A further state of the domino setting costs at most floor(1/eta) + 1 steps of DI."""
@@ -213,6 +261,34 @@ def cross_entropy_is_almost_linear(
         printed = float(ce_bound_printed(arb(h - 1), arb(w)))  # balls do not overflow
         limit = f"the printed bound for {'two states' if h == 2 else 'three states or more'}"
         compare.at_most("steps", steps, printed, limit=limit, as_printed=h == 2, at=at)
+
+
+@check(
+    "thm:domino/iii/steps",
+    wrong={
+        "PG-SM in place of CE": {"update": "pg-sm", "etas": ("1",)},
+        "from pi_0(a_1) = 0.12, too": {"starts": ("1/2", "0.12")},
+    },
+)
+def cross_entropy_takes_the_steps_of_the_proof(
+    compare: Recorder,
+    update: str = "ce",
+    etas: Sequence[str] = ("0.1", "0.3", "1", "2.5", "8"),
+    starts: Sequence[str] = ("1/2", "9/10"),
+) -> None:
+    """Under CE n'_k obeys the bound of the proof from pi_0(a_1) >= 1/2, but not from 0.12."""
+    h = 6
+    cases = [(start, eta, False) for start, eta in product(starts, etas)]
+    for start, eta, as_printed in (*cases, ("0.12", "1", True)):
+        weight = float(exact(eta))
+        times = simulate(h, update, eta, start=start)
+        for k, (time, after) in enumerate(pairwise(times), start=1):
+            compare.at_most(
+                "n'_k", time - after, float(2 + math.log1p(2 * weight * after) / weight),
+                limit="2 + log(1 + 2 eta n_{k+1}) / eta", as_printed=as_printed,
+                at={"start": start, "eta": eta, "states": h, "k": k},
+                note={"later": after, "back": time - after},
+            )  # fmt: skip
 
 
 @check("lem:XXn<", wrong={"from n = 1 on": {"first": 1}})
@@ -279,7 +355,10 @@ def lemma_13_bounds_the_logarithm_by_a_power(
     """The logarithm is at most x^eps / eps, and so are the steps and the terms of the proof."""
     for eps, x in product((0.1, 0.3, 0.5, 0.9), 10.0 ** np.linspace(-3.0, 9.0, 25)):
         at = {"eps": eps, "x": float(x)}
-        compare.at_most("log x", math.log(x), constant(eps) * x**eps, limit="x^eps / eps", at=at)
+        power = x**eps
+        compare.at_most("log x", math.log(x), constant(eps) * power, limit="x^eps / eps", at=at)
+        of_power = math.log(power) / eps
+        compare.at_most("log(y) / eps", of_power, constant(eps) * power, limit="y / eps", at=at)
     for eta, eps in product((0.1, 0.5, 1.0, 2.0, 5.0), (0.1, 0.3, 0.5)):
         terms = list(largest_sequence(200, eta))
         for n, (term, after) in enumerate(pairwise(terms)):

@@ -318,6 +318,17 @@ def removed_mass_is_in_its_range(
             limit="0",
             at=at,
         )
+        rows, best = np.arange(n_samples), delta.argmax(axis=1)
+        gain = (moved - scale * theta)[rows, best]
+        short = gain != scale[:, 0] * delta.max(axis=1) - removed
+        short |= (moved - scale * theta).max(axis=1) > gain
+        compare.equal(
+            "projections in which the largest move gains less than its move less the removed mass",
+            int(short.sum()),
+            0,
+            limit="0",
+            at=at,
+        )
         room = scale[:, 0] * upper(delta, axis=1) - removed
         for words, slack in (("removed mass", removed), ("largest move less that", room)):
             row = int(np.argmin(slack / scale[:, 0]))

@@ -12,7 +12,10 @@ import numpy as np
 from pu_lib.chapters.function_approximation.quantities import contexts, neural
 from pu_lib.chapters.guide.quantities import (
     COMPARED,
+    EQUAL,
+    STARTS,
     Numbers,
+    equal_start,
     final_performance,
     greedy_control,
     initial_offset,
@@ -28,6 +31,7 @@ from pu_lib.chapters.literature.quantities import crossing_times, hard_chain, la
 from pu_lib.chapters.remedies.quantities import (
     CHANGES,
     SampledRemedy,
+    median_of,
     sampled_median,
     sampled_outcomes,
 )
@@ -144,10 +148,13 @@ def greedy_targets_return_from_samples(
             compare.at_least(
                 "median n' of gradients", steps, 0.97 * share * n, limit="0.97 n", at=at
             )
-        figures = {label_of(name): steps for name, steps in medians.items()} | slow
+        figures = {label_of(name): steps for name, steps in medians.items()}
         if change == "swap":
             compare.report(**{f"{label} after {n}": int(k) for label, k in figures.items()})
             compare.report(**{f"explored after {n}": int(explored["normalised group"])})
+            for label, normalised in (("group", False), ("normalised group", True)):
+                group = SampledRemedy("group", normalised=normalised)
+                compare.report(**{f"{label} after {n}": str(median_of(group, change, n))})
             remedies = {label_of(name): SampledRemedy(name, exploration=0.05) for name in medians}
             remedies["group"] = SampledRemedy("group", normalised=True, exploration=0.05)
             regrets = {
@@ -160,6 +167,47 @@ def greedy_targets_return_from_samples(
                 compare.at_most("decades above CE's regret", decades, -50, limit="-50")
         if change == "bad turns good":
             compare.report(**{f"CE to a good one after {n}": int(figures["CE"])})
+
+
+@check(
+    "guide:equal-start",
+    wrong={
+        "CE is first if the bad action turns good": {"better": "CE"},
+        "GRPO is first after a swap": {"swapped": "GRPO"},
+        "the ratio does not matter": {"ratio": False},
+    },
+)
+def exploration_and_kind_of_change_decide(
+    compare: Recorder, better: str = "GRPO", swapped: str = "CE", ratio: bool = True
+) -> None:
+    """From one policy CE leads if the good action turns bad; else it depends on exploration."""
+    kinds = [(0.0, False), (0.05, False), (0.05, ratio)]
+    for start, change, (exploration, weighted) in product(STARTS, CHANGES, kinds):
+        for name in EQUAL:
+            if weighted and name == "CE":
+                continue
+            median = equal_start(name, start, change, exploration, weighted)
+            key = f"{name}, {start}, {change}, {exploration:g}" + ", ratio" * weighted
+            compare.report(**{key: str(median)})
+    start = "0.9995"
+
+    def ahead(first: str, then: str, change: str, exploration: float) -> None:
+        medians = [equal_start(name, start, change, exploration, False) for name in (first, then)]
+        at = {"change": change, "exploration": exploration, "first": first, "then": then}
+        compare.at_most("upper end of n'", medians[0].high, medians[1].low - 1, at=at)
+
+    others = {"GRPO": "CE", "CE": "GRPO"}
+    for exploration, change in product((0.0, 0.05), ("swap", "good turns bad")):
+        ahead(swapped, others[swapped], change, exploration)
+    ahead(better, others[better], "bad turns good", 0.0)
+    tie = [equal_start(name, start, "bad turns good", 0.05, False) for name in ("GRPO", "CE")]
+    compare.equal("n' of GRPO and CE", tie[0].value, tie[1].value, tolerance=5, limit="up to 5")
+    slow = equal_start("GRPO", start, "swap", 0.05, ratio)
+    compare.at_least("n' of GRPO with the ratio", slow.low, 10 * tie[0].value)
+    for change, exploration in product(CHANGES, (0.0, 0.05)):
+        ahead("GRPO", "without deviation", change, exploration)
+    late = [equal_start(name, "1000 steps", "swap", 0.05, False).regret for name in ("GRPO", "CE")]
+    compare.at_most("decades of regret above CE's", float(np.log10(late[0] / late[1])), -50)
 
 
 @check(

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -25,17 +27,26 @@ from pu_lib.chapters.function_approximation.fitted_direct import fitted_run, geo
 from pu_lib.chapters.function_approximation.quantities import ScoreModel, Task, contexts, learn
 from pu_lib.chapters.literature.quantities import ladder_times
 from pu_lib.chapters.networks.quantities import lengths, level, methods
-from pu_lib.chapters.remedies.quantities import SampledRemedy, sampled_median
+from pu_lib.chapters.remedies.quantities import (
+    Median,
+    SampledRemedy,
+    median_of,
+    sampled_median,
+)
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
+from pu_lib.experiments.results import committed_file
 from pu_lib.updates import JUDGED, UPDATES
 
 __all__ = [
+    "EQUAL",
     "MEASURES",
+    "STARTS",
     "STEP_SIZES",
     "back_from",
     "changing",
     "critic",
     "critic_mean",
+    "equal_start",
     "exact",
     "final_performance",
     "greedy_control",
@@ -109,6 +120,34 @@ def sampled_changing(n: int = 100, change: str = "swap") -> Numbers:
     }
 
 
+EQUAL = {
+    "GRPO": SampledRemedy("group", normalised=True),
+    "without deviation": SampledRemedy("group"),
+    "CE": SampledRemedy("ce"),
+}
+"""The updates of `equal_start`: two kinds of advantages of a group, and CE on learned values."""
+
+STARTS: dict[str, dict[str, Any]] = {
+    "0.99": {"probability": 0.99},
+    "0.9995": {"probability": 0.9995},
+    "1000 steps": {"n": 1000},
+}
+"""The starts of `equal_start`: a policy's probability of the old action, or steps before it."""
+
+
+@cache
+def equal_start(name: str, start: str, change: str, exploration: float, ratio: bool) -> Median:
+    """Return the median steps to come back of an update of `EQUAL` from one of `STARTS`.
+
+    There are eight samples per step, weight 1 and 400 runs. Fewer steps are better. Advantages
+    divided by their deviation depend only on which reward is larger, so that all changes are alike.
+    """
+    remedy = replace(EQUAL[name], exploration=exploration, ratio=ratio)
+    if remedy.normalised:
+        change = "swap"
+    return median_of(remedy, change, n_runs=400, most=7000, **STARTS[start])
+
+
 def off_policy(statistic: str = "median") -> Numbers:
     r"""Return a statistic of the steps of the committed HiOffPol runs on Random MDPs.
 
@@ -118,13 +157,13 @@ def off_policy(statistic: str = "median") -> Numbers:
     """
     import pandas as pd
 
-    with resources.as_file(resources.files("pu_lib.experiments") / "data" / "runs.parquet") as path:
-        wanted = [
-            ("experiment", "in", ["random-mdp", "random-mdp more"]),
-            ("scheme", "==", "HiOffPol"),
-            ("options", "==", "paper"),  # other options are PG-ES with its factor
-        ]
-        table = pd.read_parquet(path, columns=["update", "step_size", "steps"], filters=wanted)
+    path = committed_file("runs.parquet")
+    wanted = [
+        ("experiment", "in", ["random-mdp", "random-mdp more"]),
+        ("scheme", "==", "HiOffPol"),
+        ("options", "==", "paper"),  # other options are PG-ES with its factor
+    ]
+    table = pd.read_parquet(path, columns=["update", "step_size", "steps"], filters=wanted)
     steps = table.groupby(["update", "step_size"], observed=True).steps
     # As in the experiments, a median is one of the recorded numbers of steps.
     middle = steps.mean() if statistic == "mean" else steps.quantile(0.5, interpolation="lower")
@@ -259,13 +298,13 @@ def greedy_control() -> dict[str, tuple[float, float]]:
     """
     import pandas as pd
 
-    with resources.as_file(resources.files("pu_lib.experiments") / "data" / "runs.parquet") as path:
-        wanted = [
-            ("experiment", "==", "greedy-limit"),
-            ("scheme", "==", "HiOffPol"),
-            ("update", "==", "di"),
-        ]
-        runs = pd.read_parquet(path, columns=["step_size", "steps"], filters=wanted)
+    path = committed_file("runs.parquet")
+    wanted = [
+        ("experiment", "==", "greedy-limit"),
+        ("scheme", "==", "HiOffPol"),
+        ("update", "==", "di"),
+    ]
+    runs = pd.read_parquet(path, columns=["step_size", "steps"], filters=wanted)
     steps = runs.steps[runs.step_size == runs.step_size.max()]
     control = level("grid", "greedy", lengths("grid")[-1])
     return {

@@ -152,6 +152,15 @@ def ce_is_mce_with_two_actions(compare: Recorder, n_actions: int = 2) -> None:
                 "certified distance of the policies", distance, 0, tolerance=1e-30,
                 limit="0 up to $10^{-30}$", at={"draw": draw},
             )  # fmt: skip
+            start, values = np.array(theta, dtype=float), np.array(q, dtype=float)
+            missing = 1.0 - softmax(start)[greedy_mask(values)].sum()
+            printed = 1.5 * missing * np.where(greedy_mask(values), 1.0, -1.0)
+            steps = [as_update(name).step(start, values, 1.5) - start for name in ("ce", "mce")]
+            off = float(np.abs(np.array(steps) - printed).max())
+            compare.equal(
+                "step of the parameters less the printed one", off, 0, tolerance=1e-12,
+                limit=ZERO, at={"draw": draw},
+            )  # fmt: skip
 
 
 @check(
@@ -338,10 +347,14 @@ def mce_penalises_equally(compare: Recorder, update: str | Update = "mce") -> No
             "change of log odds", change, 0, tolerance=1e-11 * (1 + weight), limit=ZERO,
             at={"part": "odds", "weight": weight},
         )  # fmt: skip
-        gain = (chosen.policy(moved) - chosen.policy(theta))[others].max()
+        gains = chosen.policy(moved) - chosen.policy(theta)
         compare.at_most(
-            "gain of probability less $10^{-15}$", gain - 1e-15, 0, limit="0",
+            "gain of probability less $10^{-15}$", gains[others].max() - 1e-15, 0, limit="0",
             at={"part": "probability", "weight": weight},
+        )  # fmt: skip
+        compare.at_least(
+            "gain of the greedy action plus $10^{-15}$", gains[~others].min() + 1e-15, 0,
+            limit="0", at={"part": "greedy action", "weight": weight},
         )  # fmt: skip
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import os
 import tomllib
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,8 @@ import numpy as np
 from pu_lib.arrays import Floats
 from pu_lib.chapters.networks.learner import TASKS, Learner, Task
 from pu_lib.engine import networks as engine
+from pu_lib.experiments.jobs import finish
 from pu_lib.files import replacing
-from pu_lib.progress import progress_bar
 
 __all__ = [
     "CRITICS",
@@ -291,10 +288,10 @@ def run_all(out: Path, workers: int | None = None, shown: bool | None = None) ->
         Whether a progress bar is shown, by default in terminals and notebooks.
     """
     out.mkdir(parents=True, exist_ok=True)
-    tuning = _finish(out / "tuning.jsonl", tune, work_needed(), workers, shown)
+    tuning = finish(out / "tuning.jsonl", tune, work_needed(), workers, shown)
     rows = [row for (row,) in tuning]
     _write(out / "tuning.csv", TUNING, rows)
-    judged = _finish(out / "judged.jsonl", judge, _judging(rows), workers, shown)
+    judged = finish(out / "judged.jsonl", judge, _judging(rows), workers, shown)
     _write(out / "runs.csv", JUDGED, [row for part in judged for row in part])
     _run_later(out, workers, shown)
 
@@ -307,52 +304,15 @@ def _run_later(out: Path, workers: int | None, shown: bool | None) -> None:
         for name, method, step_size, lengths, after in POST_HOC
         for seed in seeds
     ]
-    judged = _finish(out / "post_hoc.jsonl", judge, later, workers, shown)
+    judged = finish(out / "post_hoc.jsonl", judge, later, workers, shown)
     _write(out / "post_hoc.csv", JUDGED, [row for part in judged for row in part])
     watched: list[tuple[Any, ...]] = [
         (name, method, step_size, seed, length, most)
         for name, method, step_size, length, most in CRITICS
         for seed in seeds
     ]
-    turns = _finish(out / "critics.jsonl", critic_turns, watched, workers, shown)
+    turns = finish(out / "critics.jsonl", critic_turns, watched, workers, shown)
     _write(out / "critics.csv", TURNS, [row for (row,) in turns])
-
-
-def _finish(
-    path: Path, run: Any, jobs: list[tuple[Any, ...]], workers: int | None, shown: bool | None
-) -> list[list[dict[str, Any]]]:
-    """Return the rows of all jobs, in order; run those not in the file and append their rows."""
-    done: dict[str, list[dict[str, Any]]] = {}
-    if path.exists():
-        for line in path.read_text("utf-8").splitlines(keepends=True):
-            if line.endswith("\n"):  # a stopped program may have written half a line
-                entry = json.loads(line)
-                done[entry["job"]] = entry["rows"]
-        complete = "".join(
-            json.dumps({"job": job, "rows": rows}) + "\n" for job, rows in done.items()
-        )
-        with replacing(path) as file:
-            file.write(complete.encode())
-    missing = [job for job in jobs if json.dumps(job) not in done]
-    with (
-        path.open("a", encoding="utf-8") as lines,
-        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
-        progress_bar(len(jobs), shown) as bar,
-    ):
-        bar.update(len(jobs) - len(missing))
-        futures = {pool.submit(run, *job): json.dumps(job) for job in missing}
-        try:
-            for future in as_completed(futures):
-                result = future.result()
-                rows = result if isinstance(result, list) else [result]
-                done[futures[future]] = rows
-                lines.write(json.dumps({"job": futures[future], "rows": rows}) + "\n")
-                lines.flush()
-                bar.update()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [done[json.dumps(job)] for job in jobs]
 
 
 def _write(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:

@@ -46,7 +46,7 @@ from pu_lib.claims.recorder import Recorder, check
 from pu_lib.domains import chain
 from pu_lib.mdp import Evaluation
 from pu_lib.trajectories import Weighting, follow, mixture, run
-from pu_lib.updates import PAPER, Update, as_update, label_of, make_update
+from pu_lib.updates import PAPER, Update, as_update, label_of, make_update, softmax
 
 ROUNDING = 1e-9
 """Relative tolerance for the rounding errors in a run of several hundred updates."""
@@ -171,6 +171,7 @@ def parameters_take_the_steps_of_the_proof(
         for quantity, error in {
             "error of the parameters of the others": fall,
             "error of the step": step - weights / (kappa * growth + 1.0),
+            "error of the step, from the policy": step - weights * (1 - softmax(path[:-1])[:, 0]),
         }.items():
             far = float(np.abs(error).max())
             compare.at_most(quantity, far, 1e-9, limit="rounding", at=at)

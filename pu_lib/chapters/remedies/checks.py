@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from flint import arb
 
 from pu_lib.chapters.remedies.quantities import (
     CHANGES,
+    Median,
     Remedy,
     SampledRemedy,
     count_after,
     count_from,
     count_limits,
     decay_time,
+    decaying_bonus,
     entropy_time,
     fixed_odds,
+    group_outcome,
+    k3,
+    many_actions_regret,
+    median_of,
+    moving_reference,
     no_sample,
     normalised_threshold,
     outcomes,
@@ -25,12 +34,22 @@ from pu_lib.chapters.remedies.quantities import (
     sampled_counts,
     sampled_median,
     soft_npg_count,
+    target_entropy,
+    varied_outcome,
 )
 from pu_lib.claims.recorder import Recorder, check
+from pu_lib.formatting import percent
 from pu_lib.updates import UPDATES
 
 REGRETS = (1e-2, 1e-3, 1e-4)
 RUNS = 100
+LEVEL = "95 %"
+"""The level of the intervals of `Median`, for sentences."""
+
+
+def _short(value: float) -> float:
+    """Return a number with two significant digits, for sentences."""
+    return float(f"{value:.1e}")
 
 
 def _odds(regret: float) -> float:
@@ -472,12 +491,18 @@ def groups_are_no_faster(
         compare.at_least(
             "n'/n, normalised too", median(normalised_too, 500, seed) / 500, 0.5, at=at
         )
+    shown = {
+        "plain": SampledRemedy("group"),
+        "divided": SampledRemedy("group", normalised=True),
+        "bonus": SampledRemedy("group", entropy=0.1),
+        "both": SampledRemedy("group", entropy=0.1, normalised=True),
+    }
+    late = {name: median_of(x, better, 500, n_runs=RUNS, seed=1) for name, x in shown.items()}
     compare.report(
         runs=RUNS,
-        plain=round(median(SampledRemedy("group"), 500, 1)),
-        divided=round(median(SampledRemedy("group", normalised=True), 500, 1)),
-        bonus=round(median(SampledRemedy("group", entropy=0.1), 500, 1)),
-        both=round(median(SampledRemedy("group", entropy=0.1, normalised=True), 500, 1)),
+        level=LEVEL,
+        **{name: str(x) for name, x in late.items()},
+        **{f"{name} regret": _short(x.regret) for name, x in late.items()},
     )
 
 
@@ -485,25 +510,412 @@ def groups_are_no_faster(
 def medians_with_samples(compare: Recorder, floor: float = 0.0) -> None:
     """CE and DI return soon if the good action turns bad, and otherwise need exploration."""
 
-    def median(name: str, change: str, exploration: float) -> float:
+    def median(name: str, change: str, exploration: float) -> Median:
         remedy = SampledRemedy(name, exploration=exploration)
-        return sampled_median(remedy, change, 100, n_runs=RUNS)
+        return median_of(remedy, change, 100, n_runs=RUNS)
 
     worse, better = list(CHANGES)[1:]
     for name in ("ce", "di"):
         at = {"update": name}
-        compare.at_most("median, good turns bad", median(name, worse, floor), 10, at=at)
-        compare.at_most("median with a floor", median(name, better, 0.05), 50, at=at)
-    slow = median("pg-sm", worse, floor)
+        compare.at_most("median, good turns bad", median(name, worse, floor).value, 10, at=at)
+        compare.at_most("median with a floor", median(name, better, 0.05).value, 50, at=at)
+    slow = median("pg-sm", worse, floor).value
     compare.at_least("median of PG-SM, good turns bad", slow, 50)
     silent = median("ce", better, floor)
-    compare.at_least("median of CE, bad turns good", silent, 200)
+    compare.at_least("median of CE, bad turns good", silent.value, 200)
     compare.report(
         runs=RUNS,
+        level=LEVEL,
         **{
-            "ce without": round(silent),
-            "ce with": round(median("ce", better, 0.05)),
-            "di with": round(median("di", better, 0.05)),
-            "pg with": round(median("pg-sm", better, 0.05)),
+            "ce without": str(silent),
+            "ce with": str(median("ce", better, 0.05)),
+            "di with": str(median("di", better, 0.05)),
+            "pg with": str(median("pg-sm", better, 0.05)),
         },
+    )
+
+
+@check(
+    "remedies:corrected",
+    wrong={
+        "k3 in the loss in place of the divergence": {"estimator": True},
+        "normalising does not matter": {"normalised": False},
+    },
+)
+def corrected_estimator_hardly_helps(
+    compare: Recorder, estimator: bool = False, normalised: bool = True
+) -> None:
+    """After 1000 steps k3 in the loss bounds the count, and the gradient of the KL hardly does."""
+    limits = {(0.04, False): (25, 600), (0.001, False): (500, 990)}
+    limits |= {(0.04, True): (40, 1001), (0.001, True): (700, 1001)}
+    for (beta, divided), (most, least) in limits.items():
+        at = {"penalty": beta, "normalised": divided}
+        remedy = Remedy(penalty=beta, normalised=divided and normalised)
+        [loss] = outcomes(replace(remedy, estimator=True), [1000])
+        [divergence] = outcomes(replace(remedy, estimator=estimator), [1000])
+        compare.at_most("n' with k3 in the loss", loss.count, most, at=at)
+        compare.at_least("n' with the gradient of the KL", divergence.count, least, at=at)
+        for name, outcome in (("k3", loss), ("kl", divergence)):
+            key = f"{name} {beta}" + " normalised" * divided
+            compare.report(**{key: int(outcome.count), f"regret {key}": _short(outcome.regret)})
+    for name, kind in (("k3", True), ("kl", False)):
+        count = count_after(Remedy(penalty=0.01, estimator=kind), 1000)
+        compare.report(**{f"{name} 0.01": int(count)})
+
+
+@check("remedies:cap", wrong={"no cap": {"cap": math.inf}, "a cap of 10 000": {"cap": 1e4}})
+def cap_of_the_estimator_disarms_it(compare: Recorder, cap: float = 10.0) -> None:
+    """With k3 cut at 10, PG-SM needs nearly n steps at each of three coefficients."""
+    for beta, normalised in product((0.04, 0.01, 0.001), (False, True)):
+        remedy = Remedy(penalty=beta, estimator=True, cap=cap, normalised=normalised)
+        for outcome in outcomes(remedy, (1000, 3000)):
+            at = {"penalty": beta, "normalised": normalised, "n": outcome.n}
+            compare.at_least("n'/n", outcome.count / outcome.n, 0.95, at=at)
+    low, high = 13.6, 13.7
+    compare.at_most("k3 below the ratio of the cap", k3(low), 10.0)
+    compare.at_least("k3 above the ratio of the cap", k3(high), 10.0)
+    [capped] = outcomes(Remedy(penalty=0.04, estimator=True, cap=cap), [1000])
+    [free] = outcomes(Remedy(penalty=0.04, estimator=True), [1000])
+    compare.report(
+        capped=int(capped.count), regret=_short(capped.regret), free=int(free.count),
+        **{"free regret": _short(free.regret)},
+    )  # fmt: skip
+
+
+@check(
+    "remedies:clip-higher",
+    wrong={"a clip of 0.01 in place of 0.2": {"clip": 0.01}, "nothing saved": {"saved": 0.0}},
+)
+def clip_higher_saves_little(compare: Recorder, clip: float = 0.2, saved: float = 1.0) -> None:
+    """Clipping increases at 0.28 instead of 0.2 saves at most two batches or 5 %."""
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {}, "normalised": {"normalised": True}, "Adam": {"adam": 0.01},
+    }  # fmt: skip
+    for epochs, (name, options) in product((4, 10), kinds.items()):
+        counted = []
+        for higher in (None, 0.28):
+            remedy = Remedy(epochs=epochs, clip=clip, clip_higher=higher, **options)
+            counted.append(
+                {f"n = {x.n}": x.count for x in outcomes(remedy, (10, 100, 1000))}
+                | {f"from {p}": count_from(remedy, p) for p in (0.9, 0.99)}
+            )
+        low, high = counted
+        for place, count in low.items():
+            at = {"epochs": epochs, "remedy": name, "start": place}
+            most = saved * max(2.0, 0.05 * count)
+            compare.at_most("batches saved", count - high[place], most, limit="2 or 5 %", at=at)
+        if (epochs, name) == (4, "plain"):
+            for side, row in (("low", low), ("high", high)):
+                compare.report(
+                    **{side: int(row["n = 1000"]), f"{side} from 0.99": int(row["from 0.99"])}
+                )
+    for p in (0.9, 0.999):
+        once = [_one_batch(Remedy(clip=clip, clip_higher=higher), 1 - p) for higher in (None, 0.28)]
+        compare.equal("policy after one epoch", once[1], once[0], at={"from": p})
+
+
+@check(
+    "remedies:target-entropy",
+    wrong={
+        "advantages as they are": {"normalised": False},
+        "a target of 0.02": {"target": 0.02},
+    },
+)
+def target_entropy_bounds_small_gaps(
+    compare: Recorder, normalised: bool = True, target: float = 0.2
+) -> None:
+    """The adaptive bonus bounds the count up to a gap, and not with normalised advantages."""
+    for gap, n in product((1.0, 0.1), (100, 300, 1000, 3000)):
+        outcome = varied_outcome(target_entropy(target), n, gap)
+        at: dict[str, object] = {"gap": gap, "n": n}
+        compare.at_most("n'", outcome.count, 20 if gap == 1 else 130, at=at)
+        compare.at_least("share of the gap lost", outcome.regret / gap, 0.02, at=at)
+        compare.at_most("share of the gap lost", outcome.regret / gap, 0.07, at=at)
+        if n == 1000:
+            compare.report(**{f"gap {gap:g}": int(outcome.count)})
+            compare.report(**{f"regret {gap:g}": _short(outcome.regret)})
+    large = varied_outcome(target_entropy(target), 3000, 10.0)
+    compare.at_least("n' at a gap of 10", large.count, 200)
+    compare.report(**{"gap 10": int(varied_outcome(target_entropy(target), 1000, 10.0).count)})
+    for n, most in product((1000, 3000), (1.0, 2.0)):
+        count = varied_outcome(target_entropy(target, most=most, normalised=normalised), n).count
+        compare.at_least("n'/n, normalised", count / n, 0.85, at={"n": n, "largest bonus": most})
+        if (n, most) == (1000, 1.0):
+            compare.report(normalised=int(count))
+
+
+@check(
+    "remedies:decaying-bonus",
+    wrong={"a bonus that stays": {"steps": math.inf}, "nothing saved": {"saved": 0}},
+)
+def decaying_bonus_bounds_nothing(
+    compare: Recorder, steps: float = 1000.0, saved: int = 500
+) -> None:
+    """After a bonus has fallen to zero the count grows by one for each step."""
+    ns = (1000, 2000, 4000)
+    after = [varied_outcome(decaying_bonus(0.2, steps), n) for n in ns]
+    for x in after:
+        compare.equal("n'", x.count, x.n - saved, tolerance=15, limit=f"n - {saved}", at={"n": x.n})
+    compare.report(
+        counts=", ".join(str(x.count) for x in after),
+        regrets=[_short(x.regret) for x in after],
+        constant=int(count_after(Remedy(entropy=0.2), 4000)),
+    )
+
+
+@check(
+    "remedies:deviation",
+    wrong={"the deviation dropped twice": {"divided": False}, "a larger bonus": {"bonus": 1.6}},
+)
+def deviation_decides_what_a_bonus_does(
+    compare: Recorder, divided: bool = True, bonus: float = 0.1
+) -> None:
+    """Dividing keeps the counts after n, shortens those from a policy, and disarms the bonus."""
+    plain, normalised = Remedy(), Remedy(normalised=divided)
+    for one, two in zip(
+        *(outcomes(x, (100, 300, 1000, 3000)) for x in (plain, normalised)), strict=True
+    ):
+        at = {"n": one.n}
+        compare.equal("n' of both", two.count, one.count, tolerance=8, limit="plain", at=at)
+        compare.at_most("regret with the deviation", two.regret, 0.1 * one.regret, at=at)
+        if one.n == 1000:
+            for name, x in (("plain", one), ("divided", two)):
+                compare.report(**{name: int(x.count), f"{name} regret": _short(x.regret)})
+    back = {name: count_from(x, 0.999) for name, x in (("plain", plain), ("divided", normalised))}
+    compare.at_least("n' from 0.999", back["plain"], 10 * back["divided"])
+    bounded = count_after(Remedy(entropy=0.1), 3000)
+    compare.at_most("n' with the bonus", bounded, 750)
+    kept_up = count_after(Remedy(normalised=divided, entropy=bonus), 3000)
+    compare.at_least("n' with the bonus and the deviation", kept_up, 2900)
+    compare.report(
+        **{f"{name} back": int(count) for name, count in back.items()},
+        **{
+            "plain bonus": int(bounded),
+            "divided bonus": int(kept_up),
+        },
+    )
+
+
+class _Counted(np.random.Generator):
+    """A generator that counts the binomial numbers that it draws: the groups of the runs."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(np.random.PCG64(seed))
+        self.groups = 0
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        numbers = super().binomial(n, p, size)
+        self.groups += np.size(numbers)
+        return numbers
+
+
+@check(
+    "remedies:dynamic-sampling",
+    wrong={"with an entropy bonus": {"entropy": 0.1}, "no redraws": {"redraws": 0}},
+)
+def dynamic_sampling_saves_no_sample(
+    compare: Recorder, entropy: float = 0.0, redraws: int = 9
+) -> None:
+    """With the same random numbers the same groups are drawn, in fewer updates."""
+    plain = SampledRemedy("group", normalised=True, entropy=entropy)
+    redrawn = replace(plain, redraws=redraws)
+    for probability, seed in product((0.99, 0.999), range(10)):
+        at = {"from": probability, "seed": seed}
+        groups, updates = [], []
+        for remedy in (plain, redrawn):
+            rng = _Counted(seed)
+            [count] = sampled_counts(remedy, "swap", probability=probability, n_runs=1, seed=rng)
+            groups.append(rng.groups)
+            updates.append(count)
+        compare.equal("groups drawn with redraws", groups[1], groups[0], at=at)
+        compare.at_most("updates with redraws", updates[1], updates[0] - 1, at=at)
+    figures: dict[str, str | float] = {}
+    for name, remedy in (("updates", plain), ("redrawn", redrawn)):
+        figures[name] = str(median_of(remedy, "swap", probability=0.9995, n_runs=400))
+    for name, remedy in (("", plain), ("redrawn ", redrawn)):
+        median = median_of(remedy, "swap", 1000, n_runs=RUNS, most=3000)
+        figures |= {f"{name}after": str(median), f"{name}regret": _short(median.regret)}
+    compare.report(runs=400, level=LEVEL, **figures)
+
+
+@check("remedies:mask", wrong={"half of the penalty": {"share": 0.5}})
+def mask_of_agreeing_groups_changes_nothing(compare: Recorder, share: float = 1.0) -> None:
+    """The penalty of groups with both rewards gives the count of the penalty of all groups."""
+    for size, beta, normalised in product((8, 64), (0.04, 0.001), (False, True)):
+        everywhere, masked = (
+            group_outcome(1000, size, coefficient, mask, normalised)
+            for coefficient, mask in ((beta, False), (share * beta, True))
+        )
+        at = {"G": size, "penalty": beta, "normalised": normalised}
+        compare.equal("n' with the mask", masked.count, everywhere.count, tolerance=1, at=at)
+        if size == 8 and not normalised:
+            small = " small" * (beta == 0.001)
+            compare.report(
+                **{f"masked{small}": int(masked.count), f"all{small}": int(everywhere.count)}
+            )
+
+
+@check(
+    "remedies:reference-odds",
+    wrong={
+        "the gradient of the divergence": {"estimator": False},
+        "a reference that stays": {"share": 0.0},
+    },
+)
+def certain_references_do_not_help(
+    compare: Recorder, estimator: bool = True, share: float = 0.6
+) -> None:
+    """Counts grow with the odds of the reference, whether it is given or moves to the policy."""
+    limits = {1.0: (0, 30), 9.0: (0, 110), 99.0: (900, math.inf), 1e3: (5000, math.inf)}
+    limits[1e6] = (10_000, math.inf)
+    late = []
+    for odds, (least, most) in limits.items():
+        remedy = Remedy(penalty=0.04, estimator=estimator, reference=odds / (1 + odds))
+        [outcome] = outcomes(remedy, [10_000])
+        compare.at_least("n'", outcome.count, least, at={"odds": odds})
+        compare.at_most("n'", outcome.count, most, at={"odds": odds})
+        late.append(outcome)
+    moving = [
+        varied_outcome(moving_reference(0.04, estimator, share=share), n)
+        for n in (1000, 1500, 3000)
+    ]
+    compare.at_least("n' with a moving reference", moving[0].count, 100, at={"n": 1000})
+    compare.at_least("n' with a moving reference", moving[2].count, 1800, at={"n": 3000})
+    [plain] = outcomes(Remedy(), [1000])
+    known = 1 - plain.regret
+    starts = {
+        name: count_from(Remedy(penalty=0.04, estimator=estimator, reference=reference), known)
+        for name, reference in (("uniform", 0.5), ("nine", 0.9), ("itself", known))
+    }
+    compare.at_most("n' if the penalty starts at the change", starts["uniform"], plain.count / 10)
+    compare.at_least("n' towards the policy itself", starts["itself"], plain.count)
+    compare.report(
+        odds=[int(odds) for odds in limits],
+        counts=", ".join(str(int(x.count)) for x in late),
+        regrets=[_short(x.regret) for x in late],
+        moving=", ".join(str(int(x.count)) for x in moving),
+        regret=_short(plain.regret),
+        plain=int(plain.count),
+        **{name: int(count) for name, count in starts.items()},
+    )
+
+
+@check("remedies:restart-adam", wrong={"no restart": {"restart": False}})
+def restarting_adam_helps(compare: Recorder, restart: bool = True) -> None:
+    """Adam with averages of zero at the change needs fewer steps, at usual rates far fewer."""
+    figures: dict[str, list[int]] = {}
+    regrets = []
+    for rate in (0.01, 0.1, 0.0003):
+        remedy = Remedy(adam=rate)
+        for outcome in outcomes(remedy, (1000, 10_000)):
+            # from a policy Adam has seen no gradient, as after a restart
+            again = count_from(remedy, 1 - outcome.regret) if restart else outcome.count
+            at = {"step size": rate, "n": outcome.n}
+            if rate == 0.0003:
+                compare.at_least("share of n' left", again / outcome.count, 0.9, at=at)
+            else:
+                most = 0.5 if outcome.n == 1000 else 0.25
+                compare.at_most("share of n' left", again / outcome.count, most, at=at)
+            figures.setdefault(f"kept {rate}", []).append(int(outcome.count))
+            figures.setdefault(f"restarted {rate}", []).append(int(again))
+            regrets += [_short(outcome.regret)] if rate == 0.01 else []
+    words = {name: " and ".join(map(str, row)) for name, row in figures.items()}
+    compare.report(
+        kept=words["kept 0.01"], restarted=words["restarted 0.01"], regrets=regrets,
+        **{"small kept": words["kept 0.0003"], "small restarted": words["restarted 0.0003"]},
+    )  # fmt: skip
+
+
+@check(
+    "remedies:explored",
+    wrong={
+        "with the ratio": {"ratio": True},
+        "without random actions": {"exploration": 0.0},
+        "k3 of the samples": {"expected": False},
+    },
+)
+def exploration_without_ratio_outruns_penalties(
+    compare: Recorder, ratio: bool = False, exploration: float = 0.05, expected: bool = True
+) -> None:
+    """Random actions without a ratio push more than the mean penalty of the policy pulls."""
+    ns, change = (300, 1000, 2000), "bad turns good"
+
+    def medians(remedy: SampledRemedy) -> list[Median]:
+        return [median_of(remedy, change, n, n_runs=RUNS, most=3000) for n in ns]
+
+    grpo = SampledRemedy("group", normalised=True, penalty=0.04, expected=True)
+    free = replace(grpo, exploration=exploration, ratio=ratio, expected=expected)
+    rows = {
+        "mean": free,
+        "ratio": replace(grpo, exploration=0.05, ratio=True),
+        "none": grpo,
+        "samples": replace(grpo, exploration=0.05, expected=False),
+    }
+    results = {name: medians(remedy) for name, remedy in rows.items()}
+    for name, row in results.items():
+        for n, median in zip(ns, row, strict=True):
+            at = {"n": n, "with": name}
+            if name == "mean":
+                compare.at_least("median of n'/n", median.value / n, 0.45, at=at)
+            else:
+                compare.at_most("median of n'", median.high, 30, at=at)
+    bonus = SampledRemedy("group", entropy=0.1)
+    loose = replace(bonus, exploration=exploration, ratio=ratio)
+    for name, remedy, most in (
+        ("bonus", loose, math.inf),
+        ("bonus ratio", replace(bonus, exploration=0.05, ratio=True), 80),
+        ("bonus none", bonus, 80),
+    ):
+        row = results[name] = medians(remedy)
+        for n, median in zip(ns, row, strict=True):
+            at = {"n": n, "with": name}
+            if name == "bonus":
+                compare.at_least("median of n'/n", median.value / n, 0.6, at=at)
+            else:
+                compare.at_most("median of n' with the bonus", median.value, most, at=at)
+    compare.report(
+        runs=RUNS,
+        level=LEVEL,
+        **{name: ", ".join(map(str, row)) for name, row in results.items()},
+        **{f"{name} regret": _short(results[name][2].regret) for name in ("mean", "samples")},
+    )
+
+
+@check(
+    "remedies:many-actions",
+    wrong={"the policy of two actions": {"others": 1}, "half of the bonus": {"share": 0.5}},
+)
+def price_of_a_bonus_grows_with_the_actions(
+    compare: Recorder, others: int = 0, share: float = 1.0
+) -> None:
+    """The softmax of q/τ stays where it is, runs end there, and half is lost from log(A - 1) on."""
+    update = UPDATES["pg-sm"]
+    for n_actions, tau in product((2, 19, 1000, 100_000), (0.5, 0.1)):
+        q = np.zeros(n_actions)
+        q[0] = 1.0
+        policy = np.exp((q - 1) / tau)
+        policy /= policy.sum()
+        at = {"actions": n_actions, "bonus": tau}
+        values = q - share * tau * np.log(policy)
+        moved = policy * (values - policy @ values)
+        compare.at_most("step at the fixed point", float(np.abs(moved).max()), 1e-12, at=at)
+        regret = many_actions_regret(tau, others + 1 if others else n_actions)
+        compare.equal("regret", regret, float(1 - policy[0]), tolerance=1e-9, at=at)
+        half = math.log(n_actions - 1) > 1 / tau
+        compare.equal("more than half is lost", float(1 - policy[0]) > 0.5, half, at=at)
+    for n_actions in (2, 19):
+        theta, q = np.zeros(n_actions), np.eye(n_actions)[0]
+        for _ in range(4000):
+            policy = update.policy(theta)
+            theta = update.step(theta, q - share * 0.5 * np.log(policy), 1.0)
+        end = float(1 - update.policy(theta)[0])
+        at = {"actions": n_actions, "bonus": 0.5}
+        compare.equal(
+            "regret of a run", end, many_actions_regret(0.5, n_actions), tolerance=1e-6, at=at
+        )
+    compare.report(
+        **{
+            str(a): percent(many_actions_regret(0.1, a), 3 if a == 2 else 1)
+            for a in (2, 19, 100_000)
+        }
     )

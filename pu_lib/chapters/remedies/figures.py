@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -10,9 +9,8 @@ from pu_lib.chapters.remedies.quantities import (
     CHANGES,
     REMEDIES,
     SampledRemedy,
+    median_of,
     outcomes,
-    sampled_median,
-    sampled_outcomes,
     table,
 )
 from pu_lib.drawing.style import GREY, INK, figure, line, styled
@@ -58,9 +56,9 @@ def styled_table(three: bool = False) -> pd.DataFrame:
 
 
 def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataFrame:
-    """Return medians of the counts of seeded runs with eight samples per step, and of the regret.
+    """Return medians of the counts of seeded runs with eight samples per step, with intervals.
 
-    The regret is that before the swap.
+    The regret is the median before the swap.
     """
     rows = {
         "PG-SM, critic": SampledRemedy("pg-sm"),
@@ -80,8 +78,7 @@ def sampled_table(n: int = 100, n_runs: int = 100, most: int = 1000) -> pd.DataF
     }
     cells = {}
     for label, remedy in rows.items():
-        medians = {c: sampled_median(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
-        cells[label] = {c: f"over {most}" if m > most else f"{m:.0f}" for c, m in medians.items()}
-        regret = np.median(sampled_outcomes(remedy, "swap", n, n_runs=n_runs, most=0)[0])
-        cells[label] |= {f"regret at {n}": f"{regret:.1e}"}
+        medians = {c: median_of(remedy, c, n, n_runs=n_runs, most=most) for c in CHANGES}
+        cells[label] = {c: f"over {most}" if m.value > most else str(m) for c, m in medians.items()}
+        cells[label] |= {f"regret at {n}": f"{medians['swap'].regret:.1e}"}
     return pd.DataFrame(cells).T

@@ -27,11 +27,12 @@ from typing import Any, Literal
 
 import numpy as np
 from flint import acb, arb
-from scipy.special import expit
+from scipy.special import comb, expit
 
 from pu_lib.arrays import Floats
 from pu_lib.chapters.unlearning.quantities import counts, steps_to_half
 from pu_lib.chapters.what_came_after.later import mirror_ascent_growth
+from pu_lib.experiments.bootstrap import median_rank
 from pu_lib.parametrizations import softmax_of_list
 from pu_lib.updates import UPDATES
 
@@ -39,6 +40,7 @@ __all__ = [
     "CHANGES",
     "REMEDIES",
     "Learner",
+    "Median",
     "Outcome",
     "Remedy",
     "SampledRemedy",
@@ -46,8 +48,14 @@ __all__ = [
     "count_from",
     "count_limits",
     "decay_time",
+    "decaying_bonus",
     "entropy_time",
     "fixed_odds",
+    "group_outcome",
+    "k3",
+    "many_actions_regret",
+    "median_of",
+    "moving_reference",
     "no_sample",
     "normalised_threshold",
     "outcomes",
@@ -57,6 +65,8 @@ __all__ = [
     "sampled_outcomes",
     "soft_npg_count",
     "table",
+    "target_entropy",
+    "varied_outcome",
 ]
 
 MAX_STEPS = 100_000
@@ -93,6 +103,8 @@ class Remedy:
         expected gradient of :math:`\rho-1-\log\rho` with :math:`\rho=\pi_{\rm ref}/\pi` for
         samples of the batch's first policy. False is the gradient of
         :math:`KL(\pi\|\pi_{\rm ref})`, which k3 times the ratio of the policies has.
+    cap : float
+        The value above which k3 is cut, so that it has no gradient; 10 in verl and in OpenRLHF.
     reference : float or None
         The probability of the first action under the reference; the others share the rest. None
         is the uniform policy.
@@ -100,6 +112,8 @@ class Remedy:
         The number of gradient steps per batch; advantages and ratios refer to its first policy.
     clip : float
         The largest change of a ratio of probabilities, or 0 for no clipping.
+    clip_higher : float or None
+        The largest increase of a ratio, as in DAPO, if it is not `clip`.
     normalised : bool
         Whether advantages are divided by their standard deviation under the policy.
     adam : float
@@ -119,9 +133,11 @@ class Remedy:
     entropy: float = 0.0
     penalty: float = 0.0
     estimator: bool = False
+    cap: float = math.inf
     reference: float | None = None
     epochs: int = 1
     clip: float = 0.0
+    clip_higher: float | None = None
     normalised: bool = False
     adam: float = 0.0
     decay: float = 0.0
@@ -144,11 +160,17 @@ class Remedy:
         return Learner(self, policy, q)
 
 
+def k3(ratio: float) -> float:
+    """Return the estimator k3, ratio - 1 - log(ratio), for a ratio of probabilities."""
+    return ratio - 1 - math.log(ratio)
+
+
 def _gradient(
     remedy: Remedy, theta: list[float], pi: list[float], old: list[float], adv: list[float]
 ) -> list[float]:
     """Return the gradient of the surrogate, with a bonus and a penalty, at the policy pi."""
-    rise, fall = 1 + remedy.clip, 1 - remedy.clip
+    higher = remedy.clip if remedy.clip_higher is None else remedy.clip_higher
+    rise, fall = 1 + higher, 1 - remedy.clip
     scores = [
         0.0 if remedy.clip and ((c > 0 and p > rise * o) or (c < 0 and p < fall * o)) else p * c
         for p, o, c in zip(pi, old, adv, strict=True)
@@ -167,6 +189,9 @@ def _gradient(
         sampled = [
             p - r if o == p else o * (1 - r / p) for p, o, r in zip(pi, old, ref, strict=True)
         ]
+        if remedy.cap < math.inf:
+            excess = (k3(r / p) > remedy.cap for p, r in zip(pi, ref, strict=True))
+            sampled = [0.0 if cut else x for x, cut in zip(sampled, excess, strict=True)]
         for a in actions:
             if remedy.estimator:
                 gradient[a] -= remedy.penalty * (sampled[a] - pi[a] * sum(sampled))
@@ -299,6 +324,120 @@ def count_after(remedy: Remedy, n: int, **options: Any) -> float:
     return outcomes(remedy, [n], **options)[0].count
 
 
+def varied_outcome(
+    remedy_at: Callable[[int, list[float]], Remedy],
+    n: int,
+    gap: float = 1.0,
+    most: int = MAX_STEPS,
+) -> Outcome:
+    """Return the outcome after n steps under a remedy that may change in each step.
+
+    `remedy_at` returns the remedy of PG-SM in a step, given the steps made so far and the policy,
+    before the change and after it. Two values a gap apart are swapped.
+    """
+    learner, before, after = Remedy().start([0.5, 0.5]), [gap, 0.0], [0.0, gap]
+
+    def step(t: int, values: list[float]) -> None:
+        learner.remedy = remedy_at(t, learner.policy())
+        learner.step(values)
+
+    for t in range(n):
+        step(t, before)
+    regret, count = gap * learner.policy()[1], 0
+    while learner.policy()[1] < 0.5 - 1e-12:
+        if count == most:
+            return Outcome(n, regret, math.inf)
+        step(n + count, after)
+        count += 1
+    return Outcome(n, regret, count)
+
+
+def decaying_bonus(entropy: float, steps: float) -> Callable[[int, list[float]], Remedy]:
+    """Return the remedy of each step with a bonus that falls linearly to 0 in the given steps."""
+    return lambda t, _: Remedy(entropy=entropy * max(0.0, 1 - t / steps))
+
+
+def target_entropy(
+    target: float, change: float = 0.005, most: float = 1.0, normalised: bool = False
+) -> Callable[[int, list[float]], Remedy]:
+    """Return the remedy of each step with an entropy bonus that follows a target, in nats.
+
+    The bonus grows by `change` in each step in which the entropy is at most the target, and falls
+    by as much otherwise, between 0 and `most`. It applies while the entropy of the step before is
+    at most the target. This is the rule of TRL with `use_adaptive_entropy`; the values of `change`
+    and `most` are its defaults.
+    """
+    bonus, low = 0.0, False
+
+    def remedy_at(_: int, policy: list[float]) -> Remedy:
+        nonlocal bonus, low
+        remedy = Remedy(entropy=bonus if low else 0.0, normalised=normalised)
+        low = -sum(p * math.log(p) for p in policy if p > 0) <= target
+        bonus = min(max(bonus + (change if low else -change), 0.0), most)
+        return remedy
+
+    return remedy_at
+
+
+def moving_reference(
+    penalty: float, estimator: bool, every: int = 512, share: float = 0.6
+) -> Callable[[int, list[float]], Remedy]:
+    """Return the remedy of each step with a reference that moves towards the policy.
+
+    After each `every` steps the parameters of the reference are the given share of the policy's and
+    the rest of its own, from the uniform policy on. The values are TRL's with `sync_ref_model`.
+    """
+    odds = 0.0
+
+    def remedy_at(t: int, policy: list[float]) -> Remedy:
+        nonlocal odds
+        if t and t % every == 0:
+            odds = share * math.log(policy[0] / policy[1]) + (1 - share) * odds
+        return Remedy(penalty=penalty, estimator=estimator, reference=float(expit(odds)))
+
+    return remedy_at
+
+
+def group_outcome(
+    n: int, size: int, penalty: float, masked: bool, normalised: bool = False
+) -> Outcome:
+    """Return the outcome after n expected steps of a group, with k3 in the loss towards uniform.
+
+    Two rewards, 1 and 0, are swapped. If `masked`, the penalty counts only in groups that have both
+    rewards.
+    """
+    number = np.arange(size + 1)
+    ways = comb(size, number)
+    share = number / size
+    mixed = (number > 0) & (number < size)
+    gain = share * (1 - share)
+    advantage = 2 * (np.sqrt(gain) if normalised else gain)
+
+    def move(odds: float, sign: int) -> float:
+        """Return the mean change of the log-odds of the action that was best."""
+        pi, other = float(expit(odds)), float(expit(-odds))
+        chances = ways * pi**number * other ** (size - number)
+        pull = 2 * (share * (1 - 0.5 / pi) * other - (1 - share) * (1 - 0.5 / other) * pi)
+        return float(chances @ (sign * advantage - penalty * pull * (mixed if masked else 1.0)))
+
+    odds, count = 0.0, 0
+    for _ in range(n):
+        odds += move(odds, 1)
+    regret = float(expit(-odds))
+    while odds > 1e-11:
+        odds, count = odds + move(odds, -1), count + 1
+    return Outcome(n, regret, count)
+
+
+def many_actions_regret(entropy: float, n_actions: int) -> float:
+    r"""Return the regret at which PG-SM with a bonus stops, with one value of 1 and all others 0.
+
+    The policy is in proportion to :math:`e^{q/\tau}`.
+    """
+    others = (n_actions - 1) * math.exp(-1 / entropy)
+    return others / (1 + others)
+
+
 def count_from(
     remedy: Remedy,
     probability: float,
@@ -420,10 +559,18 @@ class SampledRemedy:
     critic : float
         The rate of the learned values per sample; not used by "group".
     exploration : float
-        The probability with which an action is uniformly random. The gradient of "group" has no
-        ratio of the policies that would correct for it.
+        The probability with which an action is uniformly random.
+    ratio : bool
+        Whether the gradient of "group" weights each sample by the probability of its action under
+        the policy, divided by that under the policy that explores.
     entropy : float
         The coefficient of the entropy bonus, for "pg-sm", "group" and "npg" (soft NPG).
+    penalty : float
+        The coefficient of k3 in the loss, towards the uniform policy, for "group".
+    expected : bool
+        Whether the penalty is the mean over actions of the policy, and not that of the samples.
+    redraws : int
+        How often "group" draws again if all rewards agree, as in DAPO's dynamic sampling.
     normalised : bool
         Whether the group's advantages are divided by their standard deviation. It is that of the
         G rewards; GRPO programs may divide by G - 1 in the variance, as ``torch.std`` does.
@@ -436,7 +583,11 @@ class SampledRemedy:
     update: str
     critic: float = 0.1
     exploration: float = 0.0
+    ratio: bool = False
     entropy: float = 0.0
+    penalty: float = 0.0
+    expected: bool = False
+    redraws: int = 0
     normalised: bool = False
     group: int = 8
     decay: float = 0.0
@@ -457,9 +608,13 @@ def _sampled_step(
     remedy: SampledRemedy, runs: _Runs, values: Sequence[float], rng: np.random.Generator
 ) -> None:
     pi = runs.policy(remedy.update)
-    taken = rng.binomial(
-        remedy.group, remedy.exploration / 2 + (1 - remedy.exploration) * pi
-    ).astype(np.float64)
+    tried = remedy.exploration / 2 + (1 - remedy.exploration) * pi
+    taken = rng.binomial(remedy.group, tried).astype(np.float64)
+    for _ in range(remedy.redraws):
+        agree = (taken == 0) | (taken == remedy.group)
+        if not agree.any():
+            break
+        taken[agree] = rng.binomial(remedy.group, tried[agree])
     numbers = np.stack([taken, remedy.group - taken])
     if remedy.update == "group":
         share = taken / remedy.group
@@ -468,7 +623,18 @@ def _sampled_step(
         slope = share * (1 - share) * gap
         if remedy.normalised:
             slope = np.sign(gap) * np.sqrt(share * (1 - share))
-        bonus = 2 * remedy.entropy * pi * expit(-runs.odds)
+        other = expit(-runs.odds)
+        first, second = np.ones_like(pi), np.ones_like(pi)
+        if remedy.ratio:
+            first, second = pi / tried, other / (1 - tried)
+            slope = slope * (first * other + second * pi)
+        if remedy.penalty:
+            pull = pi - 0.5
+            if not remedy.expected:
+                pull = share * first * (1 - 0.5 / pi) * other
+                pull -= (1 - share) * second * (1 - 0.5 / other) * pi
+            slope = slope - remedy.penalty * pull
+        bonus = 2 * remedy.entropy * pi * other
         runs.odds = runs.odds + 2 * slope - (bonus + remedy.decay) * runs.odds
         return
     rates = 1 - (1 - remedy.critic) ** numbers
@@ -530,6 +696,42 @@ def sampled_counts(remedy: SampledRemedy, change: str, n: int = 0, **options: An
 def sampled_median(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> float:
     """Return the median of the counts of `sampled_counts`."""
     return float(np.median(sampled_counts(remedy, change, n, **options)))
+
+
+@dataclass(frozen=True)
+class Median:
+    """A median of counts with a 95 % interval that holds for any distribution.
+
+    Attributes
+    ----------
+    value : float
+        The median of the runs.
+    low, high : float
+        The ends of the interval, which are counts of runs.
+    regret : float
+        The median regret at the change.
+    """
+
+    value: float
+    low: float
+    high: float
+    regret: float
+
+    def __str__(self) -> str:
+        """Return the median with its interval, as in 36 [35, 37]."""
+        return f"{self.value:.0f} [{self.low:.0f}, {self.high:.0f}]".replace("inf", "∞")
+
+
+def median_of(remedy: SampledRemedy, change: str, n: int = 0, **options: Any) -> Median:
+    """Return the median of the counts of `sampled_outcomes` with its interval and the regret."""
+    regrets, counts = sampled_outcomes(remedy, change, n, **options)
+    ordered, k = np.sort(counts), median_rank(len(counts), 0.025)
+    return Median(
+        float(np.median(counts)),
+        float(ordered[k - 1]),
+        float(ordered[-k]),
+        float(np.median(regrets)),
+    )
 
 
 # The table

@@ -119,7 +119,10 @@ def _random_law(rng: np.random.Generator, n_actions: int) -> Law:
     },
 )
 def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_GRADIENTS) -> None:
-    """The steps of policy gradients for q and -q sum to zero, and those for (1, 0) and (0, 1)."""
+    """The steps of policy gradients for q and -q sum to zero, and those for (1, 0) and (0, 1).
+
+    With two actions the step for (1, 0) is the gradient of pi(a_1).
+    """
     rng = np.random.default_rng(1)
     for update in map(as_update, updates):
         for draw in range(500):
@@ -132,6 +135,15 @@ def policy_gradients_are_symmetric(compare: Recorder, updates: Updates = POLICY_
                 compare.equal(
                     "sum of the two steps", largest, 0, tolerance=ROUNDING, limit="0", at=at
                 )
+            # theta and `there` are those of the values (1, 0)
+            h, unit = 1e-6, np.eye(2)
+            policies = [[update.policy(theta + s * h * x)[0] for x in unit] for s in (1.0, -1.0)]
+            slope = np.subtract(policies[0], policies[1]) / (2 * h)
+            error = float(np.abs(there - slope).max() / (1.0 + np.abs(slope).max()))
+            compare.equal(
+                "step for (1, 0) less the slope of pi(a_1), relative", error, 0,
+                tolerance=1e-5, limit="0", at={"update": update.name, "draw": draw},
+            )  # fmt: skip
 
 
 @check(

@@ -751,6 +751,12 @@ def backward_steps_outweigh_forward_ones(
         for quantity, room in {"above": first - backward, "below": backward - last}.items():
             least = float(room.min())
             compare.at_least(f"room {quantity}", least, -1e-12, limit="rounding", at=at)
+        # sigma(t) is the first index whose gradient is at most the one of step t of the way back.
+        sigma = (np.array(gradients[: n + 1]) > backward[:, np.newaxis] + 1e-12).sum(axis=1)
+        above = np.array(gradients)[np.maximum(sigma - 1, 0)] * weights[n:]
+        least = float(steps[:n].sum()) - 1e-9
+        quantity = "sum of the steps back with the gradients above"
+        compare.at_least(quantity, float(above.sum()), least, limit="that of those out", at=at)
         rise = float(np.diff(backward).min(initial=0.0))
         compare.at_least("rise of the gradient on the way back", rise, 0, limit="0", at=at)
     compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
@@ -807,6 +813,48 @@ def direct_obeys_the_decaying_bound(compare: Recorder, strict: bool = False) -> 
             compare.at_most, bound, (0, *SMALL_NS), starts=("0", "1/4", "1/2", "9/10", "1"),
             update="di", schedule="inverse-sqrt", strict=strict,
         )  # fmt: skip
+
+
+@check("thm:unlearndecay/ii/steps", wrong={"with 2 n in place of 3 n": {"factor": 2}})
+def sums_of_weights_bound_the_updates_back(compare: Recorder, factor: int = 3) -> None:
+    """The most updates back whose weights but the last add up to those out obey Theorem 5(ii)."""
+    longest = 5 * max(SMALL_NS) + 100
+    sums = np.concatenate([[0.0], np.cumsum(1.0 / np.sqrt(np.arange(1, longest)))])
+    for n in range(1, max(SMALL_NS) + 1):
+        # The sum of the first n + n' - 1 weights is at most twice that of the first n.
+        back = int(np.searchsorted(sums, 2.0 * sums[n] + 1e-12, side="right")) - n
+        at, root = {"n": n}, math.sqrt(n + back) - 1.0
+        compare.at_most("sqrt(n + n') - 1", root, 2.0 * math.sqrt(n), limit="2 sqrt(n)", at=at)
+        most = factor * n + 4 * math.sqrt(n) + 1
+        compare.at_most("largest n'", back, most, limit="3 n + 4 sqrt(n) + 1", at=at)
+    compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
+
+
+@check(
+    "thm:unlearndecay/iii/steps",
+    wrong={
+        "PG-SM in place of CE": {"update": "pg-sm"},
+        "without the first term of the distance": {"first": 0.0},
+    },
+)
+def weights_back_cover_the_distance(
+    compare: Recorder, update: str | Update = "ce", first: float = 1.0
+) -> None:
+    """CE from uniform is back before the weights add up to the bound on the distance.
+
+    The number of weights that add up to it obeys Theorem 5(iii).
+    """
+    for eta in ("0.1", "0.3", "1", "5", "100"):
+        backs = counts(SMALL_NS, update, eta, "inverse-sqrt")
+        for n, back in zip(SMALL_NS, backs, strict=True):
+            at, rate = {"eta": eta, "n": n}, float(exact(eta))
+            distance = first * 2 * rate + math.log1p(4 * rate * math.sqrt(n))
+            most = unlearning.decaying_ce_bound_printed(n, rate)
+            weights = rate / np.sqrt(np.arange(n + 1, n + math.ceil(most) + 2))
+            enough = 1 + int(np.searchsorted(np.cumsum(weights), distance))
+            compare.at_most("n'", back, enough - 1, limit="one less than the weights need", at=at)
+            compare.at_most("updates whose weights are enough", enough, most, at=at)
+    compare.report(instances=sum(tally.comparisons for tally in compare.tallies.values()))
 
 
 @check("thm:unlearndecay/iii", wrong={"PG-SM in place of CE": {"update": "pg-sm"}})
@@ -915,7 +963,7 @@ lemma_12_needs_terms_that_are_not_negative = check(
 
 
 def equality_lies_between_the_bounds(
-    compare: Recorder, power: float, bound: Formula, below: Formula
+    compare: Recorder, power: float, bound: Formula, printed: Formula, below: Formula
 ) -> None:
     """The sequence lies between the two bounds if the recursion is an equality.
 
@@ -932,6 +980,10 @@ def equality_lies_between_the_bounds(
             )  # fmt: skip
         compare.equal("z(0)", below(0, c), 0.0, tolerance=1e-12, limit="0", at={"c": c})
         terms = unlearning.equality_sequence(2000, c, lambda k: decay(k, power))
+        for n in (0, 1, 2, 10, 2000):  # the bound at n + 1 is the printed one at n
+            compare.at_most(
+                "$Y_n$", terms[n], printed(n, c), limit=limit_name(printed), at={"c": c, "n": n}
+            )
         for n, term in enumerate(terms[1:], 1):
             quantity, where = f"$Y_n$, {index_range(n)}", {"c": c, "n": n}
             compare.at_most(quantity, term, bound(n, c), limit=limit_name(bound), at=where)
@@ -949,6 +1001,7 @@ lemma_11_sequence_lies_between_logarithms = check(
     arguments={
         "power": 0.0,
         "bound": unlearning.lemma_11_bound,
+        "printed": unlearning.lemma_11_bound_printed,
         "below": unlearning.lemma_11_lower_bound,
     },
     wrong={"weights that decay, as in Lemma 12": {"power": 0.5}},
@@ -959,6 +1012,7 @@ lemma_12_sequence_lies_between_logarithms = check(
     arguments={
         "power": 0.5,
         "bound": unlearning.lemma_12_bound,
+        "printed": unlearning.lemma_12_bound_printed,
         "below": unlearning.lemma_12_lower_bound,
     },
     wrong={

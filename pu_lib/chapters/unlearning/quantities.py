@@ -312,6 +312,57 @@ def count(
     return counts([n], update, step_size, schedule, p, factor, start, strict, max_steps)[0]
 
 
+def unlearn(
+    update: str | Update,
+    n: int,
+    step_size: Number = 1,
+    schedule: str = "constant",
+    *,
+    start: Number = "1/2",
+    strict: bool = False,
+) -> int | float:
+    """Return how many updates with q = (0, 1) undo `n` updates with q = (1, 0), or infinity.
+
+    Counts are exact for the updates of the paper and NPG, and computed in floats for any other
+    update.
+
+    Parameters
+    ----------
+    update : str or Update
+        The update, or its name with options, as in ``pg-es factor=drop``.
+    n : int
+        The number of updates to undo, at least 0.
+    step_size : int, Fraction, str or float
+        The step size, which is positive and read exactly ("0.3" and 0.3 are 3/10).
+    schedule : {"constant", "inverse-sqrt", "geometric:c"}
+        The weight of update t: the step size, the step size / sqrt(t), or the step size times
+        c^(t - 1) with a number c > 1, as in "geometric:1.1"; t counts the updates of both phases.
+    start : int, Fraction, str or float
+        The initial pi(a_1), in (0, 1) or, for `di`, in [0, 1].
+    strict : bool
+        Whether to count until pi(a_1) is below its start, not just back at it.
+
+    Returns
+    -------
+    int or float
+        The number of updates, or infinity if the policy never returns.
+
+    Raises
+    ------
+    OutOfReach
+        If the count takes more than two million updates and no theorem gives it; the message states
+        the proved bounds. This error is a ValueError.
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> [unlearn(update, 1000) for update in ("pg-sm", "ce", "mce")]
+    [1007, 4, 4]
+    """
+    return count(n, update, step_size, schedule, start=start, strict=strict)
+
+
 def counts(
     ns: Sequence[int],
     update: str | Update = "pg-sm",

@@ -179,9 +179,9 @@ def _compare_steps(
         _compare_with_zero(compare, "relative error of the step", error, where)
 
 
-def _unit_step(update: Update, theta: Floats, q: Floats) -> Floats:
-    """Return the change in the parameters after one step of weight 1."""
-    return np.asarray(update.step(theta, q, 1.0) - theta)
+def _unit_step(update: Update, theta: Floats, q: Floats, weight: float = 1.0) -> Floats:
+    """Return the change in the parameters after one step, divided by its weight."""
+    return np.asarray(update.step(theta, q, weight) - theta) / weight
 
 
 @check(
@@ -196,7 +196,8 @@ def softmax_step_is_probability_times_advantage(
 ) -> None:
     """The last line of appendix A.1.1 is the softmax step, and the library computes this step."""
     steps: dict[str, Step] = {"formula": formula}
-    steps["library"] = partial(_unit_step, as_update(update))
+    for weight in (0.1, 1.0, 7.0):
+        steps[f"library, weight {weight}"] = partial(_unit_step, as_update(update), weight=weight)
     for source, claimed in steps.items():
         _compare_steps(compare, claimed, softmax_of, 3, {"step": source})
 

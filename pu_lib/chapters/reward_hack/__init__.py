@@ -1,0 +1,1 @@
+"""Unlearning a reward hack: groups of samples with verified rewards that change once."""
