@@ -188,7 +188,7 @@ def prose_of(page: Path) -> Iterator[str]:
     for text in markdown or [page.read_text("utf-8")]:
         yield from re.split(r"\n\s*\n", CODE.sub("", text))
     for cell in cells:
-        if "mystnb" in cell.metadata:
+        if "figure" in cell.metadata.get("mystnb", {}):
             yield cell.metadata.mystnb.figure.caption
             yield cell.metadata.mystnb.image.alt
 
