@@ -1,8 +1,10 @@
 // A cycle as a comic: the eight steps of its period, one of them open. Arrows are actions, the bolder
 // the likelier; they have the colour of the text, because colours are for updates.
 
-const BOX = [520, 300];
-const PLACES = [[120, 150], [320, 55], [320, 245], [465, 150]];
+// The picture of a step, and the small one in the strip: its size, where the states are, their radius,
+// how far arrows bend and how far a loop reaches, in radii. The small one has no room for rare actions.
+const LARGE = { box: [520, 300], places: [[120, 150], [320, 55], [320, 245], [465, 150]], radius: 24, bend: 26, loop: 3.75, rarest: 0 };
+const SMALL = { box: [200, 150], places: [[54, 75], [122, 27], [122, 123], [178, 75]], radius: 20, bend: 9, loop: 2.5, rarest: 0.02 };
 const SUB = ["₀", "₁", "₂"];
 const a_ = (a) => `a${SUB[a]}`;
 const s_ = (s) => (s < 3 ? `s${SUB[s]}` : "end");
@@ -31,7 +33,7 @@ function render({ model, el }) {
   });
   const run = playback(time, () => 8, 20, (t) => show(t), words);
   const panels = phases.map(({ state, weight }, t) => {
-    const picture = svg("svg", { viewBox: `0 0 ${BOX[0]} ${BOX[1]}`, "aria-hidden": "true" });
+    const picture = svg("svg", { viewBox: `0 0 ${SMALL.box.join(" ")}`, "aria-hidden": "true" });
     const note = html("span", { class: "pu-live-note" });
     const node = button("", () => {
       run.set(t);
@@ -42,7 +44,7 @@ function render({ model, el }) {
     node.setAttribute("aria-label", `Step ${t + 1}: ${s_(state)}, weight ${weight}`);
     return { node, picture, note };
   });
-  const big = svg("svg", { viewBox: `0 0 ${BOX[0]} ${BOX[1]}`, "aria-hidden": "true" });
+  const big = svg("svg", { viewBox: `0 0 ${LARGE.box.join(" ")}`, "aria-hidden": "true" });
   const levels = svg("svg", { "aria-hidden": "true" });
   frame(el, "comic", asked.box,
     html("div", { class: "pu-live-strip" }, ...panels.map(({ node }) => node)),
@@ -52,33 +54,36 @@ function render({ model, el }) {
     html("details", { class: "pu-live-fold" }, html("summary", {}, "Another update, other periods"), choose, period.row));
 
   // A curve from state to state, and the middle of it.
-  function curve(s, to) {
-    const [[x1, y1], [x2, y2]] = [PLACES[s], PLACES[to ?? 3]];
-    if (to === s) return { d: `M${x1 - 24},${y1 - 16} C${x1 - 90},${y1 - 62} ${x1 - 90},${y1 + 62} ${x1 - 26},${y1 + 18}`, at: [x1 - 88, y1 + 5], end: [x1 - 26, y1 + 18], way: [46, -32] };
+  function curve(s, to, { places, radius, bend, loop }) {
+    const [[x1, y1], [x2, y2]] = [places[s], places[to ?? 3]];
+    if (to === s) {
+      const [far, high, end] = [x1 - loop * radius, 2.6 * radius, [x1 - 1.08 * radius, y1 + 0.75 * radius]];
+      return { d: `M${x1 - radius},${y1 - 0.67 * radius} C${far},${y1 - high} ${far},${y1 + high} ${end.join()}`, at: [far + 2, y1 + 5], end, way: [46, -32] };
+    }
     const [dx, dy] = [x2 - x1, y2 - y1];
     const far = Math.hypot(dx, dy);
     const [nx, ny] = [dy / far, -dx / far];
-    const bend = 26;
     const middle = [(x1 + x2) / 2 + nx * bend, (y1 + y2) / 2 + ny * bend];
-    const from = [middle[0] - x1, middle[1] - y1].map((x, i, all) => [x1, y1][i] + (x * 27) / Math.hypot(...all));
-    const end = [middle[0] - x2, middle[1] - y2].map((x, i, all) => [x2, y2][i] + (x * 31) / Math.hypot(...all));
+    const from = [middle[0] - x1, middle[1] - y1].map((x, i, all) => [x1, y1][i] + (x * (radius + 3)) / Math.hypot(...all));
+    const end = [middle[0] - x2, middle[1] - y2].map((x, i, all) => [x2, y2][i] + (x * (radius + 7)) / Math.hypot(...all));
     return { d: `M${from.join()} Q${middle.join()} ${end.join()}`, at: [middle[0] + nx * 6, middle[1] + ny * 6 + 4], end, way: [x2 - end[0], y2 - end[1]] };
   }
 
-  function draw(picture, frame, large) {
+  function draw(picture, frame, size) {
+    const large = size === LARGE;
     picture.replaceChildren();
     const { policies, state, greedy: target, v, after } = frame;
     const names = svg("g"); // above all arrows
     successors.forEach((row, s) => row.forEach((to, a) => {
-      const { d, at, end, way } = curve(s, to);
       const chance = policies[s][a];
+      if (chance < size.rarest) return;
+      const { d, at, end, way } = curve(s, to, size);
       const chosen = s === state && a === target;
       const lead = s === state && a === topOf(after);
       const opacity = large && (chosen || lead) ? 1 : 0.25 + 0.75 * chance;
-      svg("path", { d, class: "pu-live-action", "stroke-width": (large ? 1.2 : 3) + (large ? 4.5 : 9) * chance, opacity, "stroke-dasharray": chance < 0.02 ? "3 4" : "" }, picture);
+      svg("path", { d, class: "pu-live-action", "stroke-width": 1.2 + 4.5 * chance, opacity, "stroke-dasharray": chance < 0.02 ? "3 4" : "" }, picture);
       const turn = (Math.atan2(way[1], way[0]) * 180) / Math.PI;
-      const size = large ? 11 : 18;
-      svg("path", { d: `M0,0 l${-size},${-size * 0.6} v${size * 1.2} z`, transform: `translate(${end.join()}) rotate(${turn})`, class: "pu-live-tip", opacity }, picture);
+      svg("path", { d: "M0,0 l-11,-6.6 v13.2 z", transform: `translate(${end.join()}) rotate(${turn})`, class: "pu-live-tip", opacity }, picture);
       if (!large) return;
       const tags = [`${a_(a)} ${reward(rewards[s][a])}`, chosen ? "greedy" : "", lead ? "on top" : ""].filter(Boolean);
       tags.forEach((text, i) => svg("text", {
@@ -86,35 +91,50 @@ function render({ model, el }) {
       }, names, text));
     }));
     picture.append(names);
-    PLACES.forEach(([cx, cy], s) => {
-      svg("circle", { cx, cy, r: 24, class: "pu-live-state" }, picture);
-      if (s === state) svg("circle", { cx, cy, r: 29, class: "pu-live-now" }, picture);
-      svg("text", { x: cx, y: cy + (large && s < 3 ? -2 : 5), "text-anchor": "middle", "font-weight": 600 }, picture, s_(s));
-      if (large && s < 3) svg("text", { x: cx, y: cy + 13, "text-anchor": "middle", class: "pu-live-faint" }, picture, value(v[s]));
+    size.places.forEach(([cx, cy], s) => {
+      svg("circle", { cx, cy, r: size.radius, class: "pu-live-state" }, picture);
+      if (s === state) svg("circle", { cx, cy, r: size.radius + 5, class: "pu-live-now" }, picture);
+      if (!large) {
+        if (s < 3) svg("text", { x: cx, y: cy + 9, "text-anchor": "middle", "font-weight": 600, style: "font-size: 27px" }, picture, `${s}`);
+        return;
+      }
+      svg("text", { x: cx, y: cy + (s < 3 ? -2 : 5), "text-anchor": "middle", "font-weight": 600 }, picture, s_(s));
+      if (s < 3) svg("text", { x: cx, y: cy + 13, "text-anchor": "middle", class: "pu-live-faint" }, picture, value(v[s]));
     });
   }
 
-  // The parameters of the updated state, before and after the step.
-  function drawLevels({ state, before, after, greedy: target }) {
+  // A row for each parameter, before and after: those of the updated state, or of all states at the end.
+  function drawLevels(title, rows, high) {
     levels.replaceChildren();
-    const [left, right, row] = [30, 250, 44];
-    const foot = row * before.length + 26;
+    const [left, right] = [44, 250];
+    const foot = high * rows.length + 26;
     levels.setAttribute("viewBox", `0 0 280 ${foot + 24}`);
     const at = (x) => left + ((right - left) * (x + 22)) / 44;
-    svg("text", { x: 0, y: 14, class: "pu-live-faint" }, levels, `parameters of ${s_(state)}, before ○ and after ●`);
+    svg("text", { x: 0, y: 14, class: "pu-live-faint" }, levels, title);
     [-20, -10, 0, 10, 20].forEach((x) => {
       svg("line", { x1: at(x), x2: at(x), y1: x === 0 ? 22 : foot - 4, y2: foot, class: "pu-live-grid" }, levels);
       svg("text", { x: at(x), y: foot + 15, "text-anchor": "middle", class: "pu-live-faint" }, levels, x < 0 ? `−${-x}` : `${x}`);
     });
-    before.forEach((x, a) => {
-      const y = 44 + row * a;
-      const tags = [a === target ? "greedy" : "", a === topOf(after) ? "on top" : ""].filter(Boolean).join(", ");
-      svg("text", { x: 0, y: y + 5, "font-weight": 600 }, levels, a_(a));
-      svg("line", { x1: at(x), x2: at(after[a]), y1: y, y2: y, class: "pu-live-action", "stroke-width": 2 }, levels);
-      svg("circle", { cx: at(x), cy: y, r: 5.5, class: "pu-live-state" }, levels);
-      svg("circle", { cx: at(after[a]), cy: y, r: 5.5, class: "pu-live-goal" }, levels);
-      if (tags) svg("text", { x: at(after[a]), y: y - 11, "text-anchor": "middle", class: "pu-live-tag" }, levels, tags);
+    rows.forEach(({ name, before, after, tags }, i) => {
+      const y = 22 + high * (i + 0.5);
+      svg("text", { x: 0, y: y + 5, "font-weight": 600 }, levels, name);
+      svg("line", { x1: at(before), x2: at(after), y1: y, y2: y, class: "pu-live-action", "stroke-width": 2 }, levels);
+      svg("circle", { cx: at(before), cy: y, r: 7, class: "pu-live-state" }, levels);
+      svg("circle", { cx: at(after), cy: y, r: 5, class: "pu-live-goal" }, levels);
+      if (tags) svg("text", { x: at(after), y: y - 11, "text-anchor": "middle", class: "pu-live-tag" }, levels, tags);
     });
+  }
+
+  function drawStep({ state, before, after, greedy: target }) {
+    drawLevels(`parameters of ${s_(state)}, before ○ and after ●`, before.map((x, a) => ({
+      name: a_(a), before: x, after: after[a],
+      tags: [a === target ? "greedy" : "", a === topOf(after) ? "on top" : ""].filter(Boolean).join(", "),
+    })), 44);
+  }
+
+  function drawPeriod(first, last) {
+    drawLevels("parameters before step 1 ○ and after step 8 ●", first.flatMap((row, s) =>
+      row.map((x, a) => ({ name: `${s_(s)} ${a_(a)}`, before: x, after: last[s][a], tags: "" }))), 25);
   }
 
   // A step is mistaken if it brings an action on top that is neither greedy nor was on top before.
@@ -128,7 +148,7 @@ function render({ model, el }) {
     choose.set(get("update"));
     period.set(get("period"));
     opened.clear();
-    open().slice(0, 8).forEach((frame, t) => draw(panels[t].picture, frame, false));
+    open().slice(0, 8).forEach((frame, t) => draw(panels[t].picture, frame, SMALL));
     show(Math.min(now, 8));
   }
 
@@ -137,8 +157,9 @@ function render({ model, el }) {
   function show(t) {
     now = t;
     const frame = open()[t];
-    draw(big, frame, true);
-    drawLevels(frame);
+    draw(big, t < 8 ? frame : { ...frame, state: null }, LARGE); // after the last step no state is updated
+    if (t < 8) drawStep(frame);
+    else drawPeriod(open()[0].theta, frame.theta);
     opened.add(t);
     panels.forEach(({ node, note }, i) => {
       const { state, greedy: target } = open()[i];
