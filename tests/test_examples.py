@@ -55,3 +55,17 @@ def test_examples_in_docstrings_run() -> None:
             assert not outcome.failed, name
             tried += outcome.attempted
     assert tried
+
+
+def test_use_it_has_six_short_programs() -> None:
+    page = ROOT / "book" / "use-it.md"
+    included = re.findall(
+        r"\{include\} (\S+)\n:start-after: (.*)\n:end-before: (.*)\n", page.read_text("utf-8")
+    )
+    programs = []
+    for name, start, end in included:
+        text = (page.parent / name).read_text("utf-8").partition(start)[2].partition(end)[0]
+        programs += re.findall(r"^```(?:python|pycon)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(programs) == len(included) == 6
+    assert all("import" in program for program in programs)
+    assert max(len(program.splitlines()) for program in programs) < 20
