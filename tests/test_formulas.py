@@ -161,6 +161,16 @@ def printed_formulas() -> dict[str, tuple[Formula, list[str]]]:
 PRINTED = printed_formulas()
 
 
+def test_formulas_in_claims_stand_between_dollars() -> None:
+    for chapter in chapters():
+        folder = f"pu_lib.chapters.{folder_of(chapter)}"
+        text = (resources.files(folder) / "claims.toml").read_text("utf-8")
+        for row in tomllib.loads(text).get("claim", ()):
+            for key, value in row.items():
+                prose = re.sub(r"\$[^$]*\$", "", str(value))
+                assert "<<" not in prose, f"{row['id']}, {key}: put the formula between dollars"
+
+
 @pytest.mark.parametrize("name", PRINTED)
 def test_changed_formula_differs_from_the_record(
     name: str, monkeypatch: pytest.MonkeyPatch
