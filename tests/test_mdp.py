@@ -237,7 +237,7 @@ def test_visits_of_sparse_processes_are_computed_when_read(monkeypatch):
 def test_results_that_contain_arrays_compare_by_identity():
     mdp = two_steps([0, 0, 0])
     policy = np.full((3, 2), 0.5)
-    for make in (lambda: mdp.evaluate(policy), mdp.optimal, lambda: run(mdp, "ce", 2)):
+    for make in (lambda: mdp.evaluate(policy), mdp.optimal):
         one = make()
         assert {one: 1}[one] == 1
         assert (one == make()) == (one is make())
