@@ -46,9 +46,12 @@ def test_policies_of_the_explorers_have_the_bits_of_the_loop() -> None:
     for n in rng.integers(2, 9, 1000):
         theta = (rng.normal(size=n) * rng.choice([1, 10, 300])).tolist()
         pi = list(theta)
-        for function, expected in ((policies.softmax, "_softmax"), (policies.escort, "_escort")):
+        for function, expected in (
+            (policies.softmax, reference.softmax_of_row),
+            (policies.escort, reference.escort_of_row),
+        ):
             function(theta, pi, len(theta))
-            assert pi == getattr(reference, expected)(theta)
+            assert pi == expected(theta)
 
 
 def test_escort_policy_of_large_parameters_does_not_overflow() -> None:

@@ -47,7 +47,7 @@ def draw_sample(runs):
 def test_sampled_runs_are_reproduced_exactly(runs):
     for row in draw_sample(runs).itertuples():
         measured = run_chunk(Chunk(cell_of(row._asdict()), row.run, 1))
-        again = {name: column[0] for name, column in measured.items()}
+        again = {name: column[0] for name, column in measured.items() if name != "seconds"}
         assert again == {
             "run": row.run,
             "steps": row.steps,

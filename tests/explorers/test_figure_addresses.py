@@ -15,7 +15,7 @@ from pu_lib.explorers.worlds import PRESETS
 
 OpenFigure = Callable[..., Page]
 
-NO_FIGURES = ("Kept", "Live", "module", "BuildWorld")
+NO_FIGURES = ("Kept", "Live", "module", "BuildWorld", "Opening")  # Opening has no settings
 FIGURES = [getattr(explorers, name) for name in explorers.__all__ if name not in NO_FIGURES]
 FIGURES += [SimplexLab, Chooser]
 
