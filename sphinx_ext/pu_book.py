@@ -360,7 +360,7 @@ def mend_search(
 ) -> None:
     """Add the script that changes the search to the search page."""
     if pagename == "search":
-        app.add_js_file("search.js", loading_method="defer")
+        app.add_js_file("search.js")  # it must listen before Sphinx's script does
 
 
 IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')

@@ -233,16 +233,18 @@ def test_statements_are_numbered_by_chapter_and_have_permanent_links(book: Path)
         r'<div class="proof \w+ ours[^>]* id="([\w-]+)">\s*<p class="admonition-title">'
         r'<span class="caption-number">\w+ (\d+)\.(\d+) </span>.*?href="#([\w-]+)"'
     )
-    chapters = {}
+    chapters: dict[str, list[int]] = {}
     for name in PAGES:
         page = (book / f"{name}.html").read_text("utf-8")
         boxes = title.findall(page)
         assert len(boxes) == len(re.findall(r'<div class="proof \w+ ours', page)), name
-        assert [number for _, _, number, _ in boxes] == [str(k + 1) for k in range(len(boxes))]
         assert all(label == anchor for label, _, _, anchor in boxes)
         if boxes:
-            (chapters[name],) = {chapter for _, chapter, _, _ in boxes}
-    assert len(set(chapters.values())) == len(chapters) > 5
+            (chapter,) = {chapter for _, chapter, _, _ in boxes}
+            seen = chapters.setdefault(chapter, [])  # a page "More on" continues its chapter
+            seen += [int(number) for _, _, number, _ in boxes]
+            assert seen == list(range(1, len(seen) + 1)), name
+    assert len(chapters) > 5
 
 
 def test_statement_can_be_cited(server: str, tab: Page) -> None:
@@ -439,7 +441,7 @@ def _check_paper(visit: Visit) -> None:
 def _check_sheets(visit: Visit) -> None:
     """Report a fault if the number of sheets shows that the ledger is not collapsed."""
     sheets = visit.page.pdf(format="A4").count(b"/Type /Page\n")
-    if not 20 <= sheets <= 45:
+    if not 20 <= sheets <= 55:
         visit.fault(f"printed on {sheets} sheets")
 
 

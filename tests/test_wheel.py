@@ -79,7 +79,7 @@ def test_wheel_has_every_file_of_the_package(python: Path) -> None:
     assert files(ROOT / "pu_lib") - files(installed) == {Path("experiments/data/runs.parquet")}
     assert files(installed) <= files(ROOT / "pu_lib")
     (wheel,) = python.parents[2].glob("*.whl")
-    assert wheel.stat().st_size < 2_000_000
+    assert wheel.stat().st_size < 4_000_000
 
 
 def run_python(

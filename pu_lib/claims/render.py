@@ -173,8 +173,7 @@ def _attributes(judged: Judgement, more: str = "") -> str:
 
 def _line(judged: Judgement) -> str:
     """Return the badge and number, and the sentence unless the sentence repeats the claim."""
-    row = f"ledger.html#{html.escape(judged.claim.id)}"
-    number = f'<a href="{row}">{html.escape(judged.claim.number)}</a>'
+    number = html.escape(judged.claim.number)
     said = f':</small> <span class="said">{to_html(judged.sentence)}</span>'
     said = "</small>" if judged.repeats_the_claim else said
     return f"{badge(judged.finding.status)}{earlier_badge(judged.claim)} <small>{number}{said}"
@@ -190,7 +189,8 @@ def _how(judged: Judgement) -> str:
     proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
     table = tallies_html([format_tally(tally_row(tally)) for tally in finding.tallies])
     refused = _refused(judged.check.wrong)
-    return f"{said}{because}{changed}{table}{proved}{refused}{_code(judged.check)}"
+    row = f'<p class="other"><a href="ledger.html#{html.escape(judged.claim.id)}">In the ledger</a></p>'
+    return f"{said}{because}{changed}{table}{proved}{refused}{_code(judged.check)}{row}"
 
 
 def _refused(wrong: Iterable[str]) -> str:

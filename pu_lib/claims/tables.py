@@ -140,6 +140,8 @@ def ledger_table(chapter: str) -> Html:
 def _judgement(claim: Claim) -> str:
     """Return the HTML of a claim's status and sentence, which opens to show all its details."""
     row, theorems = recorded().get(claim.id, {}), proofs_of(claim.id)
+    # the cells of Table 1 are one table there, not a verdict each
+    place = "" if claim.scope is Scope.CELL else f"#{html.escape(claim.id)}"
     facts = {
         "Printed": html.escape(_printed(claim)),
         "What is wrong": to_html(claim.wrong),
@@ -148,7 +150,7 @@ def _judgement(claim: Claim) -> str:
         "Earlier verdict": earlier_html(claim),
         "What was measured": tallies_list_html(list(map(format_tally, row.get("tallies", ())))),
         "Machine-checked": ", ".join(theorem_link(proof) for proof in theorems),
-        "Where": f'<a href="{claim.chapter}.html#{html.escape(claim.id)}">'
+        "Where": f'<a href="{claim.chapter}.html{place}">'
         f"{html.escape(chapter_title(claim.chapter))}</a>, "
         f"on section {html.escape(claim.section)} of the paper",
     }
