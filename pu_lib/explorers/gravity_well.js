@@ -2,7 +2,7 @@
 // action is the best, worth 1; the second is worth `middle`, the third 0.1.
 
 const MOST = 20000;
-const HIGH = 150;
+const HIGH = 126;
 const STREAMS = [[1, 1, 8], [1, 4, 5], [1, 8, 1], [4, 1, 5], [5, 4, 1], [3, 3, 4], [1, 6, 3], [2, 1, 7]]
   .map((parts) => parts.map((x) => x / sum(parts)));
 
@@ -44,13 +44,16 @@ function render({ model, el }) {
   const plot = svg("svg", { height: HIGH, "aria-hidden": "true" });
   const room = html("div", {}, plot);
   const start = html("p", { class: "pu-live-key" });
+  // The curve stands above the triangles: it shows the fall, which is too small to see in them.
   frame(el, "well", asked.box,
-    html("div", { class: "pu-live-bar" }, ...starts),
     html("div", { class: "pu-live-bar" }, run.play, time.row),
-    html("div", { class: "pu-live-bar" }, middle.row, weight.row),
+    room, words,
     html("div", { class: "pu-live-columns" }, ...panels.map(({ box }) => box)),
-    html("p", { class: "pu-live-key" }, "Pale grey: another action gains more than the best. Full grey: the best action even loses. Thin lines: other starts. A tick is ten steps."),
-    room, start, words);
+    html("p", { class: "pu-live-key" }, "Pale grey: another action gains more than the best. Full grey: the best action even loses."),
+    html("details", { class: "pu-live-fold" }, html("summary", {}, "Start, value of a₂ and step size"),
+      html("div", { class: "pu-live-bar" }, ...starts),
+      html("div", { class: "pu-live-bar" }, middle.row, weight.row),
+      start));
 
   const chosen = () => sides.map(get);
   const best = (name, t) => runs[name].path[Math.min(t, runs[name].path.length - 1)][0];
@@ -68,7 +71,7 @@ function render({ model, el }) {
     Object.values(runs).forEach((runner) => runner.go(times.at(-1)));
     time.bounds(times.length - 1, 0);
     middle.set(get("middle"));
-    start.textContent = `Start: ${triple(get("policy"))}, for PG-ES with parameters of norm one. Every step has the weight ${get("weight")}.`;
+    start.textContent = `Start: ${triple(get("policy"))}, for PG-ES with parameters of norm one. Thin lines in the triangles: other starts. A tick is ten steps.`;
     weight.set(sizes.indexOf(get("weight")));
     asked.ask(`From this start, what does the probability of the best action, a₁, do under ${called(get("first"))}?`);
     panels.forEach(({ key, picture, choose, box }) => {

@@ -2,7 +2,7 @@
 
 const STEPS = 1000;
 const RUNS = 40;
-const HIGH = 270;
+const HIGH = 224;
 
 function render({ model, el }) {
   const { get, put, range } = attributes(model);
