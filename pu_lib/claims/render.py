@@ -189,7 +189,8 @@ def _how(judged: Judgement) -> str:
     proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
     table = tallies_html([format_tally(tally_row(tally)) for tally in finding.tallies])
     refused = _refused(judged.check.wrong)
-    row = f'<p class="other"><a href="ledger.html#{html.escape(judged.claim.id)}">In the ledger</a></p>'
+    address = f"ledger.html#{html.escape(judged.claim.id)}"
+    row = f'<p class="other"><a href="{address}">In the ledger</a></p>'
     return f"{said}{because}{changed}{table}{proved}{refused}{_code(judged.check)}{row}"
 
 
