@@ -147,6 +147,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cells=[
             markdown("# Regret\n\n**What is lost?**", id="question"),
             code("from pu_lib.explorers import Noise\n\nNoise()", id="explorer"),
+            markdown("## The answer", id="the-answer"),
             code(
                 'from pu_lib.claims.tables import answer\n\nanswer(("sec:asymp", "No."))',
                 id="answer",

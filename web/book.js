@@ -12,7 +12,7 @@
     const long = formulas.map((formula) => {
       const width = formula.querySelector("mjx-math")?.getBoundingClientRect().width ?? 0;
       const text = formula.closest("p, li, dd, td, th");
-      return Boolean(text?.matches("p, li, dd")) && width > text.clientWidth;
+      return Boolean(text?.matches("p, li, dd")) && width > text.clientWidth + 1; // it is rounded
     });
     // without the second argument of toggle, repeated calls would alternate
     formulas.forEach((formula, index) => formula.classList.toggle("pu-long", long[index]));
