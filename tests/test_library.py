@@ -68,13 +68,13 @@ def test_an_update_in_the_place_of_the_process_is_named(update):
             call()
 
 
-def test_the_table_of_signatures_is_true():
+def test_the_list_of_signatures_is_true():
     text = Path(__file__).parents[1].joinpath("book/library.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\w+)` (\|(?: [^|]+ \|){4})$", text, re.MULTILINE)
+    rows = re.findall(r"^- `(\w+)`: (`.*`)$", text, re.MULTILINE)
     assert [name for name, _ in rows] == ["run", "race", "learn", "compare"]
-    for name, cells in rows:
+    for name, listed in rows:
         parameters = inspect.signature(getattr(pu_lib, name)).parameters
-        named = re.findall(r"`(\w+)(?:=([^`]+))?`", cells)
+        named = re.findall(r"`(\w+)(?:=([^`]+))?`", listed)
         assert len(named) == 4
         for parameter, default in named:
             expected = eval(default) if default else inspect.Parameter.empty
