@@ -82,7 +82,7 @@ class Book:
         self.folder = root / "book"
         self.titles: dict[str, str] = {}
         self.places: dict[str, Place] = {}
-        self.citations: dict[str, str] = {}
+        self.citations: dict[str, tuple[str, str, str]] = {}
         contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
         chapter = 0
         for part in contents.get("parts", [contents]):
@@ -102,7 +102,7 @@ class Book:
             who = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
             doi = entry.fields.get("doi")
             link = entry.fields.get("url") or (f"https://doi.org/{doi}" if doi else "")
-            self.citations[key] = "|".join((who, entry.fields["year"], link))
+            self.citations[key] = who, entry.fields["year"], link
 
     def _read(self, page: str, prefix: str, counts: Counter[str]) -> None:
         """Add the title, labels and numbers of a page."""
@@ -154,7 +154,7 @@ class Book:
             in_text = name == "cite:t"
             cited = []
             for key in target.split(","):
-                who, year, link = self.citations[key.strip()].split("|")
+                who, year, link = self.citations[key.strip()]
                 text = f"{who} ({year})" if in_text else f"{who}, {year}"
                 cited.append(f"[{text}]({link})" if link else text)
             return ", ".join(cited) if in_text else f"({'; '.join(cited)})"
