@@ -3,7 +3,7 @@
 - `--rounding SEED`: perturb the last digits, which depend on the processor (see `rounding`).
 - `KeptRun`: share executed notebooks between nbmake and the book build.
 - Hooks: order the tests and distribute them over processes.
-- `book`: build the book once.
+- `book`, `server`: build the book once and serve it.
 - `browser`: start a browser for the pages and explorers.
 - `node`, `live`: run the explorers' module in Node.
 """
@@ -14,10 +14,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,6 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 PAGES = "tests/test_pages.py"
 BUILD = f"{PAGES}::test_book_builds"
+OF_THE_BOOK = (PAGES, "tests/test_search.py")
+"""Files whose tests need the built book."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -80,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             from pu_notebooks import expected
 
             return 0, -expected(item.path)
-        if item.nodeid.startswith(PAGES):
+        if item.nodeid.startswith(OF_THE_BOOK):
             return (1 if item.nodeid == BUILD else 3), 0
         return 2, -tests[item.path]
 
@@ -223,6 +228,20 @@ def build() -> str:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     warnings = [line for line in done.stderr.splitlines() if re.search("warning|error", line, re.I)]
     return "\n".join(warnings[-20:]) or done.stderr if done.returncode else ""
+
+
+@pytest.fixture(scope="session")
+def server(book: Path) -> Iterator[str]:
+    """Serve the book over HTTP and yield its address, which ends in a slash."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(book))) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{httpd.server_port}/"
+        httpd.shutdown()
 
 
 @pytest.fixture(scope="session")

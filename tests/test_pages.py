@@ -3,13 +3,10 @@
 import json
 import re
 import statistics
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -44,18 +41,6 @@ def test_book_builds(book: Path) -> None:
     assert {path.stem for path in book.glob("*.html")} >= {"index", "genindex", "search"}
     names = (book / "genindex.html").read_text("utf-8")
     assert "book/unlearning" not in PAGES or ">Theorem 5 of the paper<" in names
-
-
-@pytest.fixture(scope="module")
-def server(book: Path) -> Iterator[str]:
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(book))) as httpd:
-        threading.Thread(target=httpd.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{httpd.server_port}/"
-        httpd.shutdown()
 
 
 @pytest.fixture(scope="module")

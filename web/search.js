@@ -14,7 +14,14 @@ document.addEventListener("DOMContentLoaded", () => {
   const { terms, titleterms } = Search._index;
   [terms, titleterms].forEach((words) => Object.setPrototypeOf(words, bare));
 
-  // Titles and index entries that equal the query come first, and the reference of the library last.
+  // All index entries of this book are main entries: they say which page to read.
+  for (const places of Object.values(Search._index.indexentries)) {
+    for (const place of places) place[2] = true;
+  }
+
+  // Titles that equal the query come first, then index entries. A chapter comes before its page
+  // "More on", and the library last.
+  const WEIGHTS = [["/api/", 0.01], ["/ledger/", 0.5], ["/more-on-", 0.9], ["/bibliography", 0.5]];
   const words = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
   const perform = Search._performSearch;
   let query = "";
@@ -23,7 +30,7 @@ document.addEventListener("DOMContentLoaded", () => {
     return perform(text, ...parsed);
   };
   Scorer.score = ([page, title, , , score]) => {
-    const weight = page.includes("/api/") ? 0.25 : 1;
+    const [, weight] = WEIGHTS.find(([part]) => page.includes(part)) ?? ["", 1];
     const last = title.slice(title.lastIndexOf(" > ") + 1);
     return weight * (words(title) === query || words(last) === query ? 1000 : score);
   };

@@ -41,6 +41,24 @@ def test_cells_that_only_confirm_claims_hide_their_code(notebook: Path) -> None:
         assert hidden or not only_confirms(cell.source), cell.source
 
 
+TOLD_LATER = {
+    "empirical",
+    "function-approximation",
+    "more-than-two-actions",
+    "networks",
+    "remedies",
+    "updates",
+}
+"""Pages that may still say how to install the library."""
+
+
+@per_notebook
+def test_only_one_page_says_how_to_install(notebook: Path) -> None:
+    """The page *Cite, license, contact, run* does; the search for *install* finds it."""
+    texts = [cell.source for cell in cells(notebook, "markdown") if "pip install" in cell.source]
+    assert not texts or notebook.stem in TOLD_LATER, texts
+
+
 @per_notebook
 def test_cells_are_short_and_define_nothing(notebook: Path) -> None:
     lines = sorted(len(cell.source.splitlines()) for cell in cells(notebook, "code"))
