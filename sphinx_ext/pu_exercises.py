@@ -135,7 +135,7 @@ def exercise_table(found: Sequence[Chapter]) -> list[str]:
     for chapter in found:
         for number, each in enumerate(chapter.exercises):
             page = f"{{doc}}`{chapter.name}`" if number == 0 else ""
-            link = f"[{each.title or 'Exercise'}]({each.page}.ipynb#{each.label})"
+            link = f"{{ref}}`{each.title or 'Exercise'} <{each.label}>`"
             lines.append(f"| {page} | {link} | {each.level} | {each.minutes or ''} |")
     return lines
 

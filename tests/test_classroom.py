@@ -213,6 +213,19 @@ def test_tables_for_teachers(small: Path) -> None:
     found = list(chapters(small))
     assert page_table(found)[2:] == ["| {doc}`small` | 5 min | 3 min | 2 in 30 minutes |"]
     assert exercise_table(found)[2:] == [
-        "| {doc}`small` | [By hand](small.ipynb#ex-a) | hard | 30 |",
-        "|  | [Exercise](small.ipynb#ex-b) |  |  |",
+        "| {doc}`small` | {ref}`By hand <ex-a>` | hard | 30 |",
+        "|  | {ref}`Exercise <ex-b>` |  |  |",
     ]
+
+
+def test_lectures_last_80_minutes_and_name_exercises() -> None:
+    text = (ROOT / "book" / "teaching.md").read_text("utf-8")
+    lectures = re.findall(r"^## Lecture \d.*?(?=^## )", text + "\n## ", re.DOTALL | re.MULTILINE)
+    assert len(lectures) == 3
+    for lecture in lectures:
+        slots = re.findall(r"^\| (\d+) to (\d+) \|", lecture, re.MULTILINE)
+        starts, ends = zip(*slots, strict=True)
+        assert starts == ("0", *ends[:-1])
+        assert ends[-1] == "80"
+        assert set(re.findall(r"\{ref\}`(ex-[\w-]+)`", lecture)) <= {e.label for e in EXERCISES}
+        assert "{ref}`ex-" in lecture
