@@ -17,7 +17,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --no-
 PIN = { sed -n '/^\#/p' $(1); $(2); } > requirements.new && mv requirements.new $(1)
 
 .DEFAULT_GOAL := help
-.PHONY: help bench bench-sparse search networks reward-hack book test lint proofs serve lab pdf note clean steps pins browser licences audit versions wheel report
+.PHONY: help bench bench-sparse search networks reward-hack book test lint proofs serve lab class pdf note clean steps pins browser licences audit versions wheel report
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z.-]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -79,6 +79,11 @@ pdf: book browser  ## Print the whole book to _build/book.pdf
 
 note: $(ENV)/.installed node_modules/.installed browser  ## Print the article "What forgetting costs" to _build/note.pdf
 	$(BIN)/python tools/note.py
+
+CLASS ?=
+
+class: $(ENV)/.installed node_modules/.installed browser  ## Write sheets of exercises and keys to _build/class, of all chapters or of CLASS="domino rates"
+	$(BIN)/python tools/classroom.py $(CLASS)
 
 clean:  ## Remove all build output and the environment
 	rm -rf _build $(ENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -32,7 +32,8 @@ CHAPTERS = ROOT / "pu_lib" / "chapters"
 LISTED = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text("utf-8"))["number"]
 
 CODE = re.compile(
-    r"^(`{3,}|~{3,})(?:\{code-cell\}|\{ledger\}|\w*\s*$).*?^\1\s*$", re.MULTILINE | re.DOTALL
+    r"^(`{3,}|~{3,})(?:\{(?:code-cell|index|ledger|teaching)\}|\w*\s*$).*?^\1\s*$",
+    re.MULTILINE | re.DOTALL,
 )
 NUMBER = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:[ \u00a0]\d{3})+|\d+)(?P<decimals>\.\d+)?(?P<power>e-?\d+)?"

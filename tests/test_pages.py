@@ -703,6 +703,8 @@ def test_links_have_targets(book: Path) -> None:
             file = (path.parent / unquote(urlsplit(address).path)).resolve() if address else path
             if not file.exists():
                 lost.add(f"{path.name}: {target}")
+            elif re.match(r"[a-z-]+=1&", place):
+                continue  # the settings of a figure, which tests/explorers opens
             elif place and file in pages and unquote(place) not in pages[file].places:
                 lost.add(f"{path.name}: {target} (no such place)")
     assert not lost, "\n".join(sorted(lost))

@@ -3,6 +3,7 @@
 const LETTERS = { w: "x", g: "G", t: "T", s: "S", e: "." };
 const LONGEST = 40; // letters of the name of a state or an action
 const SLICE = 40; // milliseconds that the page computes before it reacts
+const SMALL = 80; // the least width of a board in pixels
 const SPEEDS = [[5, "slow"], [25, "medium"], [150, "fast"]]; // updates a second
 const SIZES = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 const LENGTHS = [50, 160, 200, 300, 400, 640, 1000];
@@ -528,7 +529,9 @@ function render({ model, el }) {
 
   // Pictures
 
-  const number = (x) => `${Number(x.toPrecision(4))}`;
+  const number = (x, most = 4) => `${Number(x.toPrecision(most))}`;
+  const lastChange = () => stages.findLast(({ from }) => from <= now);
+  const reached = () => (lastChange().from > 0 ? "back" : "there");
   // A board for each update, made once: what watches its width stays for good.
   const boards = Object.fromEntries(names.map((name) => {
     const result = html("span", { class: "pu-live-told" });
@@ -543,13 +546,13 @@ function render({ model, el }) {
       const world = worldNow();
       if (world !== drawn || width !== wide) [drawn, wide, draw] = [world, width, worldPicture(picture, world, width)];
       draw(current().path[now]);
-    });
+    }, SMALL);
     const update = () => {
       const { back, right, states } = recovery(current(), stages, now);
       const open = [...stages[0].mdp.terminal.keys()].filter((s) => !stages[0].mdp.terminal[s]);
       const there = open.filter((s) => states[s] !== null).length;
-      result.textContent = `${number(current().path[now].performance)}${back === null ? "" : `, 95 % after ${back}`}, ${
-        right === null ? `${there} of ${open.length} states have been right` : `all states right after ${right}`}`;
+      result.textContent = `${number(current().path[now].performance)}${back === null ? "" : `, ${reached()} after ${back}`}; ${
+        right === null ? `${there} of ${open.length} right` : `all right after ${right}`}`;
       redraw();
     };
     return [name, { box, update }];
@@ -591,21 +594,23 @@ function render({ model, el }) {
       html("caption", {}, `${grid ? cellName(place) : world.states[place]}: probabilities, with values`),
       html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "update"), ...[...actions, "right after"].map((name) => html("th", { scope: "col" }, name)))),
       html("tbody", {}, ...lanes.map(({ name, path }, i) => html("tr", {}, html("th", { scope: "row" }, labels[name]),
-        ...path[now].policies[s].map((chance, a) => html("td", {}, `${chance.toFixed(3)} (${number(path[now].q[s][a])})`)),
+        ...path[now].policies[s].map((chance, a) => html("td", {}, chance.toFixed(3), " ", html("span", { class: "pu-live-worth" }, `(${number(path[now].q[s][a], 3)})`))),
         html("td", {}, right[i] === null ? "not yet" : `${right[i]}`))))));
   }
 
   function say() {
     const { changes, steps } = settings.run;
     const recoveries = lanes.map((one) => ({ key: one.name, name: labels[one.name], ...recovery(one, stages, now) }));
-    const last = stages.findLast(({ from }) => from <= now);
+    const last = lastChange();
     const there = recoveries.filter(({ back }) => back !== null).sort((a, b) => a.back - b.back);
     const missed = recoveries.filter(({ back }) => back === null).map(({ name }) => name);
     const since = last.from > 0 ? `${plural(now - last.from, "update")} after the reward changed` : `After ${plural(now, "update")}`;
-    let text = `${since}: 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}, `;
-    if (there.length) text += `was reached by ${spoken(there.map(({ name, back }) => `${name} ${back === 0 ? "at once" : `after ${back}`}`))}`;
-    if (missed.length) text += `${there.length ? ", but " : "was "}not yet ${there.length ? "" : "reached "}by ${spoken(missed)}`;
-    text += ". ";
+    const counts = there.map(({ name, back }, i) => `${name}${i === 0 ? ` is ${reached()}` : ""} ${back === 0 ? "at once" : `after ${back}`}`);
+    let text = `${since}: `;
+    if (!there.length) text += `no update is ${reached()} yet. `;
+    else if (!missed.length) text += `${spoken(counts)}. `;
+    else text += `${counts.join(", ")}; ${missed.length === 1 ? `${missed[0]} is` : "the others are"} not yet. `;
+    if (now === 0 && !there.length) text = `An update is there when it has gone 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}. `;
     if (question_ && now === steps) {
       const [names, backs] = ["key", "back"].map((key) => recoveries.map((one) => one[key]));
       text = `${question_.judge(answersOf(settings.ask, names, backs), settings.ask.why)}${text}`;
@@ -682,7 +687,11 @@ function render({ model, el }) {
       asked.replaceChildren(question_ ? question_.box : "");
     }
     el.querySelectorAll("[data-part]").forEach((node) => { node.hidden = hide.includes(node.getAttribute("data-part")); });
-    board.replaceChildren(...lanes.map(({ name }) => boards[name].box));
+    board.classList.toggle("pu-live-grids", world.kind === "grid");
+    board.style.setProperty("--across", world.kind === "grid" ? world.rows[0].length : 1);
+    const drawn = lanes.map(({ name }) => boards[name].box);
+    // If the same boards were put in anew, the page would be shorter for a moment and scroll.
+    if (board.children.length !== drawn.length || drawn.some((box, i) => board.children[i] !== box)) board.replaceChildren(...drawn);
     draw();
     if (!held) editorAnew();
     if (to) show(to);
@@ -703,12 +712,16 @@ function render({ model, el }) {
     button("Download JSON", () => download(jsonOf(worldNow()), "world.json"), "pu-live-small"),
     button("Download curves", () => download(csvOf(lanes, now), "curves.csv"), "pu-live-small"));
 
-  frame(el, "world", heard, part("presets", html("div", { class: "pu-live-bar" }, preset, title, undo, clear, graph)), trouble,
-    part("edit", html("div", { class: "pu-live-columns" }, editor, side)),
-    part("settings", html("div", { class: "pu-live-bar" }, ...boxes.map(({ row }) => row)), setting),
+  frame(el, "world", heard, part("presets", html("div", { class: "pu-live-bar" }, preset)),
     part("ask", asked),
-    html("div", { class: "pu-live-bar" }, play, single, again, speed, time.row),
-    words, board, plot, numbers, part("keep", keep, copied));
+    html("div", { class: "pu-live-bar" }, play, time.row), words, plot, board,
+    html("p", { class: "pu-live-key" }, "Dashed: the optimum. There, or back after a change: 95 % of the way to it from the uniform policy. Right: a state prefers an optimal action."),
+    part("settings", html("div", { class: "pu-live-bar" }, ...boxes.map(({ row }) => row))),
+    html("details", { class: "pu-live-fold" }, html("summary", {}, "Single steps, speed, step size, weights and first policy"),
+      html("div", { class: "pu-live-bar" }, single, again, speed), part("settings", setting)),
+    part("presets", html("div", { class: "pu-live-bar pu-live-drawn" }, title, undo, clear, graph)), trouble,
+    part("edit", html("div", { class: "pu-live-columns" }, editor, side)),
+    numbers, part("keep", keep, copied));
 
   const focused = focusKeeper(el, () => editor.querySelector("[aria-pressed=true]") ?? preset.querySelector("select"));
 

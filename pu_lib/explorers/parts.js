@@ -242,12 +242,12 @@ const PAPER = 790; // the room of a figure on a printed page, at the scale of li
 const LEAST = 200; // in pixels; with less, labels leave bars and circles a negative size
 
 // Draw again whenever the width of the box changes: draw(width in pixels). A box that is narrower
-// than a figure can be scrolls.
-function fit(box, draw) {
+// than the `least` width of the figure scrolls.
+function fit(box, draw, least = LEAST) {
   let width = 0;
   const again = () => {
-    box.style.overflowX = box.clientWidth < LEAST ? "auto" : "";
-    const room = Math.max(LEAST, box.clientWidth);
+    box.style.overflowX = box.clientWidth < least ? "auto" : "";
+    const room = Math.max(least, box.clientWidth);
     if (box.clientWidth > 0 && room !== width) {
       width = room;
       draw(width);

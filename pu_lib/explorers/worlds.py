@@ -5,13 +5,14 @@ from __future__ import annotations
 import traitlets
 
 from pu_lib.domains import chain, cliff, random_mdp
-from pu_lib.explorers.base import COMPUTED, Live, module, numbered
+from pu_lib.explorers.base import Live, module, numbered
 from pu_lib.explorers.controls import constant, some_of
 from pu_lib.updates import UPDATES, softmax
 
 __all__ = ["PRESETS", "BuildWorld"]
 
-_ALL = ",".join(COMPUTED)
+_SHOWN = "pg-sm,di,ce"
+"""The updates that a world starts with: one that is slow and two that are fast, side by side."""
 _WHY = "The+steps+of+DI+keep+their+length+as+a+choice+gets+certain,+and+those+of+the+others+shrink."
 _WELL = ",".join(map(repr, softmax([1.0, 3.0, 5.0]).tolist()))
 
@@ -39,27 +40,27 @@ def _domino(n_states: int = 8, discount: float = 0.9) -> str:
 PRESETS: dict[str, str] = {
     "A reward that moves": (
         "world=1&grid=....G/.x.x./S...T/.x.x./....G&slip=0.1&pay=4*1,14*-1&discount=0.9"
-        f"&run={_ALL}&eta=1&share=0.5&steps=160&then=60*4*0,60*24*1"
+        f"&run={_SHOWN}&eta=1&share=0.5&steps=160&then=60*4*0,60*24*1"
         "&ask=After+60+steps+the+goal+moves+to+the+other+corner.+Which+update+is+back+first?"
         f"&why={_WHY}"
     ),
     "The jumper": (
-        f"{chain(10).to_world()}&actions=jump,walk&run={_ALL}&steps=640"
+        f"{chain(10).to_world()}&actions=jump,walk&run={_SHOWN}&steps=640"
         "&ask=Jumping+pays+at+once,+walking+pays+more.+Which+update+is+the+first+at+95+%25?"
         f"&why={_WHY}"
     ),
     "The trap next to the prize": (
         f"world=1&graph=2*3&move=1_1_1___&pay=0*1,1*0.9,2*0.1&start=0&end=1&discount=0"
-        f"&actions=prize,trap,nothing&run={_ALL}&eta=0.4&share=1&from={_WELL}&steps=200"
+        f"&actions=prize,trap,nothing&run={_SHOWN}&eta=0.4&share=1&from={_WELL}&steps=200"
         "&ask=The+trap+pays+0.9,+the+prize+1.+Which+update+is+the+last+at+95+%25?"
         "&answer=last&why=PG-SM+first+moves+towards+the+trap,+which+is+likely+and+pays+almost+as+much."
     ),
-    "The cliff": f"{cliff(7).to_world()}&actions=jump,walk,fall&run={_ALL}&steps=400",
-    "A random MDP": f"{random_mdp(3, 12, 3).to_world()}&run={_ALL}&share=0.5&steps=300",
-    "A row of dominoes": f"{_domino()}&run={_ALL}&share=0&eta=1&steps=400",
+    "The cliff": f"{cliff(7).to_world()}&actions=jump,walk,fall&run={_SHOWN}&steps=400",
+    "A random MDP": f"{random_mdp(3, 12, 3).to_world()}&run={_SHOWN}&share=0.5&steps=300",
+    "A row of dominoes": f"{_domino()}&run={_SHOWN}&share=0&eta=1&steps=400",
     "FrozenLake 4 × 4": (
         "world=1&grid=S.../.T.T/...T/T..G&slip=0.6666666666666666&pay=15*1&discount=0.99"
-        f"&run={_ALL}&share=0.5&steps=300"
+        f"&run={_SHOWN}&share=0.5&steps=300"
     ),
     "An empty grid": "world=1&grid=...../...../...../...../S...G&pay=24*1&discount=0.9",
 }

@@ -21,6 +21,16 @@ body { background: #14181e; color: #ced6dd; }"""
 """The colours of the book's theme in dark mode."""
 
 
+def unfold(page: Page) -> None:
+    """Show the controls of the run."""
+    page.locator("details").evaluate("(fold) => { fold.open = true; }")
+
+
+def step(page: Page) -> None:
+    unfold(page)
+    page.get_by_role("button", name="Step").press("Enter")
+
+
 def address_of(page: Page) -> str:
     """Return the address after its last change, which may be 300 milliseconds late."""
     page.evaluate("new Promise((done) => setTimeout(done, 350))")
@@ -46,6 +56,52 @@ def test_world_is_accessible_at_all_widths(
     assert violations_of(page) == []
 
 
+@pytest.mark.parametrize(("width", "most"), [(722, 900), (390, 844)])
+def test_play_curves_and_boards_are_on_one_screen(
+    open_figure: OpenFigure, width: int, most: int
+) -> None:
+    """The figure is as wide in the book on a screen of 1280 pixels."""
+    page = open_figure(BuildWorld(), width=width, reduced_motion="reduce")
+    page.get_by_role("button", name="Play").press("Enter")
+    boxes = [page.locator(f".pu-live {part}").bounding_box() for part in ("", ".pu-live-lanes")]
+    assert boxes[0]
+    assert boxes[1]
+    assert page.locator(".pu-live-board").count() == 3
+    tops = {page.locator(".pu-live-board").nth(i).evaluate("(x) => x.offsetTop") for i in range(3)}
+    assert len(tops) == 1  # in one row
+    assert boxes[1]["y"] + boxes[1]["height"] - boxes[0]["y"] <= most
+    for table in page.locator(".pu-live-scroll").all():
+        assert table.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+
+
+def test_result_names_who_is_back(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld(), reduced_motion="reduce")
+    page.get_by_role("slider", name="update t").fill("78")
+    counts = "18 updates after the reward changed: DI is back after 15, CE after 18; "
+    assert f"{counts}PG-SM is not yet." in caption(page)
+    page.get_by_role("checkbox", name="NPG").press("Space")
+    page.get_by_role("slider", name="update t").fill("78")
+    assert f"{counts}the others are not yet." in caption(page)
+    page.get_by_role("slider", name="update t").fill("60")
+    assert "0 updates after the reward changed: no update is back yet." in caption(page)
+
+
+def test_addresses_with_all_updates_still_open_them(open_figure: OpenFigure) -> None:
+    text = PRESETS["The jumper"].replace("run=pg-sm,di,ce", "run=pg-sm,pg-es,di,ce,mce,npg,sce")
+    page = open_figure(BuildWorld(world=text), reduced_motion="reduce")
+    assert page.locator(".pu-live-board").count() == 7
+
+
+def test_walls_are_not_the_brightest_things_in_dark_mode(open_figure: OpenFigure) -> None:
+    page = open_figure(BuildWorld())
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.add_style_tag(content=DARK)
+    fill = page.locator(".pu-live-wall").first.evaluate("(wall) => getComputedStyle(wall).fill")
+    lightness = float(re.findall(r"[\d.]+", fill)[0])
+    assert fill.startswith("oklab")
+    assert 0.25 < lightness < 0.6
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_preset_runs_to_its_end(open_figure: OpenFigure, name: str) -> None:
     page = open_figure(BuildWorld(), reduced_motion="reduce")
@@ -53,7 +109,7 @@ def test_preset_runs_to_its_end(open_figure: OpenFigure, name: str) -> None:
     assert page.get_by_role("alert").inner_text() == ""
     page.get_by_role("button", name="Play").press("Enter")
     assert page.get_by_role("combobox", name="world").input_value() == name
-    assert "95 % of the way from the uniform policy" in caption(page)
+    assert re.search(r": (no update|\S+) is (there|back) ", caption(page))
 
 
 def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure) -> None:
@@ -78,7 +134,7 @@ def test_reward_changed_after_learning_keeps_what_was_learnt(open_figure: OpenFi
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
     page.get_by_role("button", name="row 5, column 5: goal").click()
     for _ in range(3):
-        page.get_by_role("button", name="Step").press("Enter")
+        step(page)
     before = page.locator(".pu-live-scroll").inner_text()
     page.get_by_role("button", name="Flip its sign").press("Enter")
     assert "then=3*24*-1" in address_of(page)
@@ -170,6 +226,7 @@ def test_reward_acts_while_the_slider_is_dragged(open_figure: OpenFigure) -> Non
     page.get_by_role("slider", name="update t").press("PageUp")
     learnt = page.locator(".pu-live-scroll").last.inner_text()
     control = page.get_by_role("slider", name="reward of the cell")
+    control.scroll_into_view_if_needed()
     box = control.bounding_box()
     assert box
     middle = box["y"] + box["height"] / 2
@@ -192,14 +249,16 @@ def test_run_starts_from_what_was_learnt(open_figure: OpenFigure) -> None:
     assert "After 200 updates" in caption(page)
     board = page.locator(".pu-live-scroll").last
     learnt = board.get_by_role("row").nth(2).inner_text().split("\t")[1:5]  # the row of MCE
+    unfold(page)
     page.get_by_role("combobox", name="start from").select_option("mce")
     assert page.get_by_role("combobox", name="start from").input_value() == "learnt"
-    assert "After 0 updates: 95 %" in caption(page)
+    assert "is there at once" in caption(page)
     for row in (1, 2):
         assert board.get_by_role("row").nth(row).inner_text().split("\t")[1:5] == learnt
     address = address_of(page)
     page.reload()
     assert address_of(page) == address
+    unfold(page)
     page.get_by_role("combobox", name="start from").select_option("uniform")
     assert "from=" not in address_of(page)
 
@@ -208,8 +267,8 @@ def test_run_starts_from_what_was_learnt(open_figure: OpenFigure) -> None:
     ("story", "wrong", "right"),
     [
         ("A reward that moves", "CE", "DI"),
-        ("The jumper", "MCE", "DI"),
-        ("The trap next to the prize", "NPG", "PG-SM"),
+        ("The jumper", "CE", "DI"),
+        ("The trap next to the prize", "DI", "PG-SM"),
     ],
 )
 def test_guess_of_a_story_is_judged(
@@ -368,6 +427,7 @@ def focused(page: Page) -> str:
 
 def test_focus_stays_on_the_control_that_was_used(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(), reduced_motion="reduce")
+    unfold(page)
     page.get_by_role("combobox", name="rows").select_option("4")
     page.get_by_role("button", name="Undo").press("Enter")  # disables the button
     assert focused(page) == "row 1, column 1: empty"
@@ -448,6 +508,7 @@ def test_reward_that_stays_the_same_is_no_change(open_figure: OpenFigure) -> Non
 
 def test_task_goes_with_the_changes_it_is_about(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(), reduced_motion="reduce")
+    unfold(page)
     for name, value in (("rows", "6"), ("updates", "50")):
         page.get_by_role("combobox", name=name, exact=True).select_option(value)
         assert "have been removed" in page.get_by_role("alert").inner_text()
@@ -490,8 +551,9 @@ def test_step_is_in_the_address(open_figure: OpenFigure) -> None:
     page.wait_for_selector(".pu-live-words:not(:empty)")
     assert caption(page) == words
     assert address_of(page) == address
+    unfold(page)
     page.get_by_role("combobox", name="step size").select_option("3")
-    assert "After 0 updates" in caption(page)
+    assert "An update is there when" in caption(page)
     page.get_by_role("button", name="Undo").press("Enter")
     assert caption(page) == words
 
@@ -548,7 +610,7 @@ def test_small_and_large_rewards_have_true_axes(open_figure: OpenFigure) -> None
         page = open_figure(BuildWorld(world=text))
         shown = page.locator("svg text").all_text_contents()
         assert [label for label in labels if label in shown] == labels
-        assert "0 of 1 states have been right" in page.locator(".pu-live-board").first.inner_text()
+        assert "0 of 1 right" in page.locator(".pu-live-board").first.inner_text()
 
 
 def test_screen_readers_hear_each_change(open_figure: OpenFigure) -> None:
@@ -565,6 +627,7 @@ def test_screen_readers_hear_each_change(open_figure: OpenFigure) -> None:
     assert status.inner_text() == "s0 is now an end."
     page.get_by_role("slider", name="discount").press("ArrowLeft")
     assert status.inner_text() == "The discount is now 0.89."
+    unfold(page)
     page.get_by_role("combobox", name="step size").select_option("3")
     assert status.inner_text() == "The step size is now 3."
     heard = set()
@@ -593,6 +656,7 @@ def test_start_states_are_ticked(open_figure: OpenFigure) -> None:
 
 def test_walls_are_painted_by_a_drag(open_figure: OpenFigure) -> None:
     page = open_figure(BuildWorld(world=PRESETS["An empty grid"]), reduced_motion="reduce")
+    page.set_viewport_size({"width": 800, "height": 1800})  # the page does not scroll
     page.get_by_role("combobox", name="a click makes").select_option("wall")
     points = [middle(page, f"row 1, column {column}") for column in (1, 2, 3)]
     for i, point in enumerate(points):

@@ -1,6 +1,9 @@
 """Test that the address of a page stores the settings of each figure in a separate part."""
 
+import html
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +186,31 @@ def test_another_address_opens_its_settings(open_figure: OpenFigure) -> None:
         page.evaluate(f"location.hash = '{figure.address}=1&states=5'")
     page.wait_for_selector(".pu-live-words:not(:empty)")
     assert settings(page, 0, ["states"]) == {"states": 5}
+
+
+LINKS = re.findall(
+    r'href="[a-z-]+\.html#([a-z-]+)=1&([^"]+)"',
+    (Path(__file__).parents[2] / "book" / "teaching.md").read_text("utf-8"),
+)
+"""The figures and settings to which the page for teachers links."""
+
+
+@pytest.mark.parametrize(("name", "text"), LINKS, ids=[name for name, _ in LINKS])
+def test_links_for_teachers_open_their_settings(
+    open_figure: OpenFigure, name: str, text: str
+) -> None:
+    text = html.unescape(text)
+    figures = [kind() for kind in [*FIGURES, BuildWorld]]
+    figure = next(each for each in figures if each.address.rstrip("-0123456789") == name)
+    page = open_figure(figure, address=f"{figure.address}=1&{text}")
+    if name == "world":
+        assert page.get_by_role("alert").inner_text() == ""
+        assert page.locator("fieldset").filter(has_text="Which update").count() == 1
+        return
+    wanted = dict(part.split("=") for part in text.split("&"))
+    assert {key: float(value) for key, value in wanted.items()} == settings(page, 0, wanted)
+    assert any(getattr(figure, key) != float(value) for key, value in wanted.items())
+
+
+def test_page_for_teachers_links_to_figures() -> None:
+    assert len(LINKS) >= 4
