@@ -20,7 +20,7 @@ function render({ model, el }) {
   const asked = question("With α = 1 it takes n updates to undo n. From which α on does their number stop growing with n?",
     [["once", "as soon as α leaves 1"], ["half", "from half way on"], ["end", "only at α = 2"]], () => say());
   const alpha = slider("index α", 0, alphas.length - 1, 1, alphas.indexOf(get("alpha")), (i) => index(alphas[i]), (i) => put({ alpha: alphas[i] }));
-  const weight = slider("weight w", 0, weights.length - 1, 1, weights.indexOf(get("weight")), (i) => fraction(weights[i]), (i) => put({ weight: weights[i] }));
+  const weight = slider("step size w", 0, weights.length - 1, 1, weights.indexOf(get("weight")), (i) => fraction(weights[i]), (i) => put({ weight: weights[i] }));
   const picture = svg("svg", { "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const hues = ["--hue:color-mix(in oklab, var(--ink), var(--paper))", `--tone:${colours.npg}`, `--tone:${colours.di}`];
@@ -28,7 +28,7 @@ function render({ model, el }) {
     html("span", { class: "pu-live-entry", style: hues[i] }, html("span", { class: "pu-live-swatch" }), text));
   frame(el, "family", asked.box, html("div", { class: "pu-live-bar" }, alpha.row, weight.row), room,
     html("p", { class: "pu-live-key" }, ...entries),
-    html("p", { class: "pu-live-key" }, "Two actions with the values 1 and 0, then 0 and 1; uniform start, constant weights."), words);
+    html("p", { class: "pu-live-key" }, "Two actions with the values 1 and 0, then 0 and 1; uniform start, constant step sizes."), words);
 
   const count = (n, kind = get("alpha")) => familyCount(n, kind, get("weight"));
 
@@ -48,7 +48,7 @@ function render({ model, el }) {
     const setting = `α = ${index(now)}, w = ${fraction(get("weight"))}`;
     let text;
     if (!tried) text = `${setting}: every step back takes off what one step out has added, so that n′\u00a0=\u00a0n. ${asked.guess() ? "Now move α." : "Make a guess, then move α."}`;
-    else if (most === MOST) text = `${setting}: n′\u00a0=\u00a0n, with any weight. No corner is in reach here: the log-odds go on and on, and have to come all the way back.`;
+    else if (most === MOST) text = `${setting}: n′\u00a0=\u00a0n, with any step size. No corner is in reach here: the log-odds go on and on, and have to come all the way back.`;
     else text = `${asked.judge(["once"], "For every α above 1 the corner is a finite number of steps away.")}${setting}: ${plural(most, "update")} ${most === 1 ? "is" : "are"} enough to undo any number of them. The corner, where a₁ has everything, is ${
       plural(most, "step")} away, 1/((α − 1) w) rounded up, and no update goes beyond it.`;
     if (words.textContent !== text) words.textContent = text;

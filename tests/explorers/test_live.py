@@ -949,7 +949,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             ("slider", "index α", "ArrowRight"),
             f"{family_count(10**6, '1/4', '1025/1024')} updates are enough to undo any number",
             ("slider", "index α", "End"),
-            ("slider", "weight w", "End"),
+            ("slider", "step size w", "End"),
             "α = 2, w = 4: 1 update is enough to undo any number of them",
         ],
     ),

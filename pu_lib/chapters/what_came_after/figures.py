@@ -15,10 +15,10 @@ def draw_growing(ratio: str = "11/10") -> BookFigure:
     fig, ax = figure(height=3.4)
     for name in ("di", "mce"):
         ax.plot(NS, [count(n, name) for n in NS], **line(name))
-    ax.plot(NS, NS, **(line("npg") | {"label": "NPG, constant weights"}))
+    ax.plot(NS, NS, **(line("npg") | {"label": "NPG, constant step sizes"}))
     growing = [geometric_count(n, ratio) for n in NS]
-    ax.plot(NS, growing, **(line("npg") | {"linestyle": "-", "label": "NPG, growing weights"}))
-    words = "bound for growing weights"
+    ax.plot(NS, growing, **(line("npg") | {"linestyle": "-", "label": "NPG, growing step sizes"}))
+    words = "bound for growing step sizes"
     ax.axhline(geometric_bound(ratio), color=GREY, linewidth=1, linestyle=":", label=words)
     ax.set(xscale="log", yscale="log", xlabel="updates $n$", ylabel="updates $n'$ to undo them")
     fig.legend(loc="outside upper center", ncols=2)
