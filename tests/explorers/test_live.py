@@ -905,6 +905,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         Remedies,
         [
             "Make a guess about the bonus",
+            "Without a bonus plain PG-SM needs 10009 steps after 10000.",
             ("radio", "nearly all", "Space"),
             "Not quite: you guessed “nearly all”. The bonus ends the growth only where",
             ("radio", "about a sixth", "Space"),
@@ -917,6 +918,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             "PG-SM as set needs 1 step to come back",
             ("slider", "entropy bonus τ", "Home"),
             "PG-SM as set needs 5 steps to come back, at a regret of 0.115",
+            ("summary", "More", "Enter"),
             ("combobox", "change", "ArrowDown"),
             ("combobox", "values", "ArrowDown"),
             "After 10000 steps the policy gradient of group advantages needs",
@@ -954,7 +956,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         ],
     ),
 }
-"""Figures with actions, (role, name, key), and texts expected in the caption."""
+"""Figures with actions, (role or "summary", name, key), and texts expected in the caption."""
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -966,13 +968,38 @@ def test_captions_contain_the_numbers_of_the_library(open_figure: OpenFigure, st
             assert step in caption(page).replace("\u202f", "")
         else:
             role, name, key = step
-            page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
+            if role == "summary":
+                page.locator("summary", has_text=name).press(key)
+            else:
+                page.get_by_role(role, name=name).first.press(key)  # type: ignore[arg-type]
+
+
+def test_remedies_show_pg_sm_and_four_controls_before_a_guess(open_figure: OpenFigure) -> None:
+    page = open_figure(Remedies())
+    controls = page.get_by_role("slider").or_(page.get_by_role("combobox"))
+    assert controls.count() == 4
+    curves = page.locator("svg .pu-live-curve")
+    assert curves.count() == 1
+    rows = [row.replace("\u202f", "").split() for row in page.locator("tbody tr").all_inner_texts()]
+    assert rows[1] == ["PG-SM", "1007", "10009", "5.0", "·", "10⁻⁵"]
+    assert [row[-3:] for row in rows[2:]] == 3 * [["…", "…", "…"]]
+    page.get_by_role("radio", name="about half").press("Space")
+    assert curves.count() == 5
+    page.get_by_text("More", exact=True).click()
+    assert controls.count() == 13
+
+
+def test_remedies_open_the_fold_if_the_address_sets_one_of_its_controls(
+    open_figure: OpenFigure,
+) -> None:
+    page = open_figure(Remedies(penalty=0.04, estimator=True))
+    assert page.get_by_role("slider", name="KL penalty β").is_visible()
 
 
 def test_remedies_that_need_exact_values_are_off_with_samples(open_figure: OpenFigure) -> None:
     page = open_figure(Remedies(adam=0.1, penalty=0.2))
     page.get_by_role("radio").first.press("Space")
-    controls = ["KL penalty β", "penalty", "reference", "epochs", "Adam", "critic hears"]
+    controls = ["KL penalty β", "penalty", "reference", "epochs", "Adam", "critic sees"]
     exact, names = caption(page), [re.compile(rf"^{name}") for name in controls]
     assert all(page.get_by_label(name).first.is_enabled() for name in names)
     page.get_by_role("combobox", name="values").select_option("8")
