@@ -396,7 +396,7 @@ def answer_of(source: str) -> str:
     if name == "answer":
         lines = [f"- **{claims[claim].status.value}** {text}" for claim, text in arguments]
     elif name == "versus":
-        lines = ["| Statement | The paper | What holds |", "|:--|:--|:--|"]
+        lines = ["| Statement | As stated | What holds |", "|:--|:--|:--|"]
         for claim, printed, holds in arguments:
             head = f"**{claims[claim].number}**: *{claims[claim].status.value}*"
             lines.append(f"| {head} | {_cell(printed)} | {_cell(holds)} |")

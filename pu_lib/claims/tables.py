@@ -272,9 +272,9 @@ def answer(*lines: tuple[str, str]) -> Html:
 
 
 def versus(*rows: tuple[str, str, str]) -> Html:
-    """Return a table of the paper's statements beside what holds.
+    """Return a table of statements, of the paper or of others, beside what holds.
 
-    Each row has the identifier of a claim, the paper's statement and what holds, as texts with
+    Each row has the identifier of a claim, the statement and what holds, as texts with
     formulas between dollars. Raises a `ValueError` if there is no such claim.
     """
     body = []
@@ -285,7 +285,7 @@ def versus(*rows: tuple[str, str, str]) -> Html:
             f'<tr><th scope="row">{head} {badge(claim.status)}</th>'
             f"<td>{to_html(printed)}</td><td>{to_html(holds)}</td></tr>"
         )
-    names = ("Statement", "The paper", "What holds")
+    names = ("Statement", "As stated", "What holds")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
     return Html(f'<table class="versus">{table}</table>')
