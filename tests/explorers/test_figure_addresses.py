@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 
 from pu_lib import explorers
 from pu_lib.explorers import BuildWorld, Dominoes, Kept, Price, RateLimit, TakeTurns
+from pu_lib.explorers.back_first import BackFirst
 from pu_lib.explorers.chooser import Chooser
 from pu_lib.explorers.simplex_lab import SimplexLab
 from pu_lib.explorers.sweep_viewer import SweepViewer
@@ -20,7 +21,7 @@ OpenFigure = Callable[..., Page]
 
 NO_FIGURES = ("Kept", "Live", "module", "BuildWorld", "Opening")  # Opening has no settings
 FIGURES = [getattr(explorers, name) for name in explorers.__all__ if name not in NO_FIGURES]
-FIGURES += [SimplexLab, Chooser]
+FIGURES += [SimplexLab, Chooser, BackFirst]
 
 SETTLED = "new Promise((done) => setTimeout(done, 350))"
 """The address changes at most every 300 milliseconds."""
@@ -63,7 +64,8 @@ def test_every_figure_has_settings() -> None:
     def kinds(kind: type) -> set[str]:
         return {kind.__name__}.union(*map(kinds, kind.__subclasses__()))
 
-    names = {name for name in kinds(Kept) if hasattr(explorers, name)} | {"SimplexLab", "Chooser"}
+    names = {name for name in kinds(Kept) if hasattr(explorers, name)}
+    names |= {"SimplexLab", "Chooser", "BackFirst"}
     assert {figure.__name__ for figure in FIGURES} == names - set(NO_FIGURES)
     assert all(figure().kept for figure in FIGURES)
 

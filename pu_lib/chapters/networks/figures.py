@@ -53,7 +53,8 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
 """The colour, dash and marker of methods that are not updates of the library."""
 
 
-def _look(method: str) -> dict[str, Any]:
+def look_of(method: str) -> dict[str, Any]:
+    """Return the colour, dash, marker and label of a method."""
     if method in LOOKS:
         colour, dash, marker = LOOKS[method]
     else:
@@ -103,7 +104,7 @@ def draw_growth(shown: tuple[str, ...] = MAIN) -> Figure:
             ns = judged_lengths(task, method)
             if not ns:
                 continue
-            look = _look(method)
+            look = look_of(method)
             drawn = _draw_levels(ax, ns, [level(task, method, n) for n in ns], look)
             seen.setdefault(look["label"], drawn)
         ax.set(xscale="log", yscale="log", title=TASKS[task].title)
@@ -136,7 +137,7 @@ def draw_second() -> Figure:
             }
             judged = {n: each for n, each in results.items() if not np.isnan(each.mean)}
             if judged:
-                look = _look(method)
+                look = look_of(method)
                 drawn = _draw_levels(ax, list(judged), list(judged.values()), look)
                 seen.setdefault(look["label"], drawn)
         ax.set(
