@@ -23,6 +23,7 @@ Each function below makes one change:
   address in ``_config.yml``, or omit them if it is empty; take the author from ``CITATION.cff``.
 - `write_downloads`: offer plain copies of the notebooks for download, with outputs and, if the
   repository has a public address, a cell that installs the library.
+- `lead_to_rows`: let links such as ``ledger.html#thm:rates`` lead to the page that has the row.
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
 - `explain_terms`: show the first sentence of a glossary definition on links to its term.
 - `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
@@ -35,6 +36,7 @@ Each function below makes one change:
 from __future__ import annotations
 
 import gc
+import html
 import json
 import os
 import re
@@ -43,7 +45,7 @@ import sys
 import sysconfig
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import yaml
 from docutils import nodes
@@ -55,10 +57,12 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.search import js_index
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_proof.domain import ProofIndex
 from sphinx_proof.nodes import NODE_TYPES, unenumerable_node
 
+LOGGER = logging.getLogger(__name__)
 MODULES = ROOT / "node_modules"
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 
@@ -363,6 +367,33 @@ def mend_search(
         app.add_js_file("search.js")  # it must listen before Sphinx's script does
 
 
+ROW = re.compile(r'href="ledger\.html#([^"]*:[^"]*)"')
+
+
+def lead_to_rows(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Make links to claims lead to the page of the ledger with the claim's row.
+
+    The ledger has a page for each chapter. Text need not know the chapter of a claim: it may link
+    to ``ledger.html#thm:rates``, and readers may, too, because the list of all claims has the same
+    identifiers.
+    """
+    from pu_lib.claims.catalog import ledger, row_address
+
+    addresses = {claim.id: row_address(claim) for claim in ledger()}
+
+    def row(match: re.Match[str]) -> str:
+        name = html.unescape(unquote(match[1]))
+        if name not in addresses:
+            LOGGER.warning("%s links to %r, which is not in the ledger", pagename, name)
+            return match[0]
+        return f'href="{addresses[name]}"'
+
+    if "body" in context:
+        context["body"] = ROW.sub(row, context["body"])
+
+
 IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')
 
 
@@ -472,6 +503,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", add_all_widgets)
     app.connect("html-page-context", mend_search)
+    app.connect("html-page-context", lead_to_rows)
     app.connect("html-page-context", keep_first_ids)
     app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)
