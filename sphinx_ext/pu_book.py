@@ -30,6 +30,8 @@ Each function below makes one change:
 - `mend_search`: rank search results (``web/search.js``), omit formulas from excerpts, where they
   would appear as LaTeX, and fix searches for words such as "constructor".
 - `skip_final_collection`: end the process as soon as the last page is written.
+- `ReadingPathDirective`, `add_next_on_path`: show the reading path, which ``pu_path`` in
+  ``_config.yml`` defines, as a line of links and at the foot of its pages.
 - `LedgerDirective`: insert tables of `pu_lib.claims.tables` into Markdown pages.
 """
 
@@ -456,6 +458,40 @@ def skip_final_collection(app: Sphinx, exception: Exception | None) -> None:
     gc.freeze()
 
 
+class ReadingPathDirective(SphinxDirective):
+    """Insert the reading path as a line of links."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the links as raw HTML."""
+        items = "".join(
+            f'<li><a href="{name}.html">{html.escape(title)}</a></li>'
+            for name, title in self.config.pu_path.items()
+        )
+        line = f"<p>Reading path</p><ol>{items}</ol>"
+        path = f'<nav class="pu-path" id="reading-path" aria-label="Reading path">{line}</nav>'
+        return [nodes.raw("", path, format="html")]
+
+
+def add_next_on_path(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Add the place on the reading path and a link to the next page to the pages on the path."""
+    path = app.config.pu_path
+    name = pagename.removeprefix("book/")
+    if name not in path or "body" not in context or app.builder.name == "singlehtml":
+        return
+    place = list(path).index(name) + 1
+    start = '<a href="index.html#reading-path">Reading path</a>'
+    following = dict(zip(path, list(path)[1:], strict=False)).get(name)
+    link = "the end"
+    if following:
+        link = f'next <a href="{following}.html">{html.escape(path[following])}</a>'
+    context["body"] += (
+        '<nav class="pu-path" aria-label="Reading path">'
+        f"<p>{start} {place} of {len(path)}: {link}</p></nav>"
+    )
+
+
 class LedgerDirective(SphinxDirective):
     """Insert the table that a function of `pu_lib.claims.tables`, such as ``summary``, returns."""
 
@@ -489,7 +525,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     ProofIndex.generate = list_titles
     ProofIndex.localname = "Statements by chapter"
     app.add_config_value("pu_assets", "", "html", str)
+    app.add_config_value("pu_path", {}, "env", dict)
     app.add_directive("ledger", LedgerDirective)
+    app.add_directive("reading-path", ReadingPathDirective)
     app.connect("config-inited", key_the_assets)
     app.connect("config-inited", publish, priority=900)
     app.connect("builder-inited", require_assets)
@@ -503,6 +541,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", add_all_widgets)
     app.connect("html-page-context", mend_search)
+    app.connect("html-page-context", add_next_on_path)
     app.connect("html-page-context", lead_to_rows)
     app.connect("html-page-context", keep_first_ids)
     app.connect("html-page-context", offer_narrow_pictures)

@@ -356,6 +356,22 @@ def test_claims_can_be_filtered(server: str, tab: Page) -> None:
     visit.close()
 
 
+def test_reading_path_leads_from_page_to_page(server: str, tab: Page) -> None:
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    path = config["sphinx"]["config"]["pu_path"]
+    visit = Visit(tab, f"{server}book/index.html", server)
+    links = visit.page.get_by_role("navigation", name="Reading path").get_by_role("link")
+    assert links.all_inner_texts() == list(path.values())
+    links.first.click()
+    for place, name in enumerate(path, start=1):
+        visit.page.wait_for_url(f"**/book/{name}.html")
+        foot = visit.page.get_by_role("navigation", name="Reading path")
+        assert foot.inner_text().startswith(f"Reading path {place} of {len(path)}: ")
+        if place < len(path):
+            foot.get_by_role("link").last.click()
+    visit.close()
+
+
 def test_every_link_to_a_claim_leads_to_its_row(book: Path) -> None:
     """Only the filter and links to sections of the ledger lead to the list of all claims."""
     rows = {claim.id: f"ledger-{claim.chapter}.html" for claim in ledger()}
