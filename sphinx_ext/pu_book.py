@@ -23,18 +23,22 @@ Each function below makes one change:
   address in ``_config.yml``, or omit them if it is empty; take the author from ``CITATION.cff``.
 - `write_downloads`: offer plain copies of the notebooks for download, with outputs and, if the
   repository has a public address, a cell that installs the library.
+- `lead_to_rows`: let links such as ``ledger.html#thm:rates`` lead to the page that has the row.
 - `keep_first_ids`: remove duplicate identifiers from a page, as HTML requires.
 - `explain_terms`: show the first sentence of a glossary definition on links to its term.
 - `offer_narrow_pictures`, `unpack_pictures`: provide a second image of figures for narrow screens.
 - `mend_search`: rank search results (``web/search.js``), omit formulas from excerpts, where they
   would appear as LaTeX, and fix searches for words such as "constructor".
 - `skip_final_collection`: end the process as soon as the last page is written.
+- `ReadingPathDirective`, `add_next_on_path`: show the reading path, which ``pu_path`` in
+  ``_config.yml`` defines, as a line of links and at the foot of its pages.
 - `LedgerDirective`: insert tables of `pu_lib.claims.tables` into Markdown pages.
 """
 
 from __future__ import annotations
 
 import gc
+import html
 import json
 import os
 import re
@@ -43,7 +47,7 @@ import sys
 import sysconfig
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import yaml
 from docutils import nodes
@@ -55,10 +59,12 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.search import js_index
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_proof.domain import ProofIndex
 from sphinx_proof.nodes import NODE_TYPES, unenumerable_node
 
+LOGGER = logging.getLogger(__name__)
 MODULES = ROOT / "node_modules"
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 
@@ -363,6 +369,33 @@ def mend_search(
         app.add_js_file("search.js")  # it must listen before Sphinx's script does
 
 
+ROW = re.compile(r'href="ledger\.html#([^"]*:[^"]*)"')
+
+
+def lead_to_rows(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Make links to claims lead to the page of the ledger with the claim's row.
+
+    The ledger has a page for each chapter. Text need not know the chapter of a claim: it may link
+    to ``ledger.html#thm:rates``, and readers may, too, because the list of all claims has the same
+    identifiers.
+    """
+    from pu_lib.claims.catalog import ledger, row_address
+
+    addresses = {claim.id: row_address(claim) for claim in ledger()}
+
+    def row(match: re.Match[str]) -> str:
+        name = html.unescape(unquote(match[1]))
+        if name not in addresses:
+            LOGGER.warning("%s links to %r, which is not in the ledger", pagename, name)
+            return match[0]
+        return f'href="{addresses[name]}"'
+
+    if "body" in context:
+        context["body"] = ROW.sub(row, context["body"])
+
+
 IDENTIFIER = re.compile(r'(<[a-zA-Z][^<>]*?)\sid="([^"]*)"')
 
 
@@ -425,6 +458,40 @@ def skip_final_collection(app: Sphinx, exception: Exception | None) -> None:
     gc.freeze()
 
 
+class ReadingPathDirective(SphinxDirective):
+    """Insert the reading path as a line of links."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the links as raw HTML."""
+        items = "".join(
+            f'<li><a href="{name}.html">{html.escape(title)}</a></li>'
+            for name, title in self.config.pu_path.items()
+        )
+        line = f"<p>Reading path</p><ol>{items}</ol>"
+        path = f'<nav class="pu-path" id="reading-path" aria-label="Reading path">{line}</nav>'
+        return [nodes.raw("", path, format="html")]
+
+
+def add_next_on_path(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Add the place on the reading path and a link to the next page to the pages on the path."""
+    path = app.config.pu_path
+    name = pagename.removeprefix("book/")
+    if name not in path or "body" not in context or app.builder.name == "singlehtml":
+        return
+    place = list(path).index(name) + 1
+    start = '<a href="index.html#reading-path">Reading path</a>'
+    following = dict(zip(path, list(path)[1:], strict=False)).get(name)
+    link = "the end"
+    if following:
+        link = f'next <a href="{following}.html">{html.escape(path[following])}</a>'
+    context["body"] += (
+        '<nav class="pu-path" aria-label="Reading path">'
+        f"<p>{start} {place} of {len(path)}: {link}</p></nav>"
+    )
+
+
 class LedgerDirective(SphinxDirective):
     """Insert the table that a function of `pu_lib.claims.tables`, such as ``summary``, returns."""
 
@@ -458,7 +525,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     ProofIndex.generate = list_titles
     ProofIndex.localname = "Statements by chapter"
     app.add_config_value("pu_assets", "", "html", str)
+    app.add_config_value("pu_path", {}, "env", dict)
     app.add_directive("ledger", LedgerDirective)
+    app.add_directive("reading-path", ReadingPathDirective)
     app.connect("config-inited", key_the_assets)
     app.connect("config-inited", publish, priority=900)
     app.connect("builder-inited", require_assets)
@@ -472,6 +541,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-collect-pages", keep_index_entries)
     app.connect("html-page-context", add_all_widgets)
     app.connect("html-page-context", mend_search)
+    app.connect("html-page-context", add_next_on_path)
+    app.connect("html-page-context", lead_to_rows)
     app.connect("html-page-context", keep_first_ids)
     app.connect("html-page-context", offer_narrow_pictures)
     app.connect("html-page-context", preview, priority=900)

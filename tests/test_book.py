@@ -94,6 +94,18 @@ def test_table_of_contents_is_in_chapter_order() -> None:
     assert judging == [f"book/{name}" for name in chapters()]
 
 
+def test_pages_of_the_reading_path_are_listed() -> None:
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    path = list(config["sphinx"]["config"]["pu_path"])
+    assert len(path) > 5
+    assert {f"book/{name}" for name in path} <= set(listed())
+
+
+def test_pages_of_the_ledger_are_up_to_date() -> None:
+    for name, text in toc.ledger_pages().items():
+        assert (ROOT / name).read_text("utf-8") == text, "run tools/toc.py"
+
+
 def test_start_ipynb_runs_and_lists_the_chapters() -> None:
     text = (ROOT / "start.ipynb").read_text("utf-8")
     assert text == toc.start(), "run tools/toc.py"

@@ -257,6 +257,35 @@ def test_downloads_install_the_library_if_there_is_an_address(tmp_path: Path) ->
     assert "".join(second["source"]).startswith("# ")
 
 
+def test_links_to_claims_lead_to_their_rows(caplog: pytest.LogCaptureFixture) -> None:
+    links = [
+        '<a href="ledger.html#thm:rates">',
+        '<a href="ledger.html?scope=book#the-ledger">',
+        '<a href="ledger.html#sec:conv/none">',
+    ]
+    context = {"body": "".join(links)}
+    pu_book.LOGGER.logger.addHandler(caplog.handler)
+    pu_book.lead_to_rows(None, "book/guide", "", context, None)
+    pu_book.LOGGER.logger.removeHandler(caplog.handler)
+    assert "book/guide links to 'sec:conv/none', which is not in the ledger" in caplog.text
+    assert context["body"] == "".join(links).replace(
+        "ledger.html#thm:rates", "ledger-rates.html#thm:rates"
+    )
+
+
+def test_pages_on_the_reading_path_link_to_the_next_page() -> None:
+    path = {"argument": "The argument", "rates": "Rates & more"}
+    app = SimpleNamespace(
+        config=SimpleNamespace(pu_path=path), builder=SimpleNamespace(name="html")
+    )
+    context = {name: {"body": ""} for name in ("argument", "rates", "domino")}
+    for name, given in context.items():
+        pu_book.add_next_on_path(app, f"book/{name}", "", given, None)
+    assert '1 of 2: next <a href="rates.html">Rates &amp; more</a>' in context["argument"]["body"]
+    assert "2 of 2: the end" in context["rates"]["body"]
+    assert context["domino"]["body"] == ""
+
+
 def test_exercises_are_numbered_by_chapter() -> None:
     numbers = {
         "a": {"exercise": {"ex-a1": (1,), "ex-a2": (2,)}, "figure": {"fig-a": (1,)}},

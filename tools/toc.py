@@ -1,8 +1,9 @@
-"""Update the lists of chapters in ``_toc.yml`` and ``start.ipynb``.
+"""Update the lists of chapters in ``_toc.yml`` and ``start.ipynb``, and the pages of the ledger.
 
 A chapter is a notebook ``book/<name>.ipynb`` with a file ``pu_lib/chapters/<name>/claims.toml``
 that has a ``title`` and an ``order``. Chapters that ``_toc.yml`` lists in another part stay there.
-A page ``book/more-on-<name>.ipynb`` is listed below its chapter.
+A page ``book/more-on-<name>.ipynb`` is listed below its chapter. Each chapter has a page of the
+ledger, ``book/ledger-<name>.md``, which this script writes.
 ``make book`` runs this script first. It exits with an error if a page is not listed or a listed
 page does not exist. ``start.ipynb``, which JupyterLab opens first, lists all notebooks.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +52,15 @@ def table(root: Path = ROOT) -> str:
     ours = [f"book/{name}" for name in chapters()]
     part["chapters"] = [{"file": file} for file in ours if file not in elsewhere]
     pages = {f"book/{path.stem}" for path in (root / "book").iterdir() if path.suffix in SUFFIXES}
-    listed = [contents["root"]]
+    rows = [f"book/ledger-{name}" for name in chapters()]
+    pages.update(rows)
+    listed = [contents["root"], *rows]
     for chapter in (chapter for part in contents["parts"] for chapter in part["chapters"]):
         more = chapter["file"].replace("book/", "book/more-on-")
         if more in pages:
             chapter["sections"] = [{"file": more}]
+        if chapter["file"] == "book/ledger":
+            chapter["sections"] = [{"file": file} for file in rows]
         listed += [chapter["file"], *([more] if more in pages else [])]
     if lost := sorted(pages - set(listed)):
         raise ValueError(
@@ -64,6 +70,33 @@ def table(root: Path = ROOT) -> str:
     if missing := sorted(set(listed) - pages):
         raise ValueError(f"{', '.join(missing)}: listed, but there is no such page.")
     return HEAD + yaml.safe_dump(contents, sort_keys=False, allow_unicode=True)
+
+
+ROWS = """# Ledger: {title}
+
+The claims of the chapter {{doc}}`{name}`. Open a status, by click or with the Enter key, to see
+what is wrong with the claim, how bad that is, and what is true. {{doc}}`ledger` lists all claims
+and says how they are judged.
+
+```{{ledger}} ledger_table {name}
+```
+
+## What the checks refuse
+
+Each check is also run on wrong variants of its claim, all of which it has to refuse.
+
+```{{ledger}} power_table {name}
+```
+"""
+"""The page with the claims of a chapter."""
+
+
+def ledger_pages() -> dict[str, str]:
+    """Return the texts of the pages of the ledger by file."""
+    return {
+        f"book/ledger-{name}.md": ROWS.format(name=name, title=title)
+        for name, title in chapters().items()
+    }
 
 
 WELCOME = """# Beyond the policy gradient theorem, as notebooks
@@ -138,8 +171,11 @@ def main() -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    for name, write in (("_toc.yml", lambda: text), ("start.ipynb", start)):
+    files = {"_toc.yml": lambda: text, "start.ipynb": start}  # the second is read from the first
+    files |= {name: partial(str, page) for name, page in ledger_pages().items()}
+    for name, write in files.items():
         path, new = ROOT / name, write()
+        path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != new:
             replace_file(path, new)
             print(f"{name} was updated.")

@@ -21,7 +21,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   // Titles that equal the query come first, then index entries. A chapter comes before its page
   // "More on", and the library last.
-  const WEIGHTS = [["/api/", 0.01], ["/ledger/", 0.5], ["/more-on-", 0.9], ["/bibliography", 0.5]];
+  const WEIGHTS = [["/api/", 0.01], ["/ledger-", 0.5], ["/more-on-", 0.9], ["/bibliography", 0.5]];
   const words = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
   const perform = Search._performSearch;
   let query = "";

@@ -17,6 +17,7 @@ from functools import cache
 from importlib import import_module, resources
 from types import ModuleType
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from pu_lib.arrays import safe_repr
 from pu_lib.claims.formulas import Formula, insert_formulas
@@ -25,7 +26,7 @@ from pu_lib.extras import naming_the_extra
 from pu_lib.settings import did_you_mean
 
 __all__ = ["Change", "Claim", "Erratum", "Scope", "Severity", "changes", "chapters", "check_of"]
-__all__ += ["changes_of", "errata", "folder_of", "formulas_of", "ledger", "select"]
+__all__ += ["changes_of", "errata", "folder_of", "formulas_of", "ledger", "row_address", "select"]
 
 
 class Scope(StrEnum):
@@ -97,6 +98,11 @@ class Claim:
     wrong: str = ""
     correction: str = ""
     sentence: str = ""
+
+
+def row_address(claim: Claim) -> str:
+    """Return the address of a claim's row, which stands on a page of the ledger."""
+    return f"ledger-{claim.chapter}.html#{quote(claim.id, safe=':/')}"
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import groupby
-from urllib.parse import quote
 
-from pu_lib.claims.catalog import Claim, errata, ledger
+from pu_lib.claims.catalog import Claim, errata, ledger, row_address
 from pu_lib.claims.recorder import Status
 from pu_lib.claims.tables import Html, erratum_anchor
 
@@ -159,7 +158,7 @@ def _cell(unit: Unit, claims: dict[str, Claim]) -> tuple[str, str]:
         worst = min(some, key=lambda claim: list(_MARKS).index(claim.status))
         mark = "½" if unit.verdict == "in part" else _MARKS[worst.status]
         kind = worst.status.name.lower()
-        address = f"ledger.html#{quote(worst.id, safe=':/')}"
+        address = row_address(worst)
         judged = "; ".join(f"{claim.id} {claim.status.value}" for claim in some)
         words = f"{unit.where}: {judged}"
     words = html.escape(words)

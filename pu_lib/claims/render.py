@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pu_lib.claims.catalog import Claim, changes_of
+from pu_lib.claims.catalog import Claim, changes_of, row_address
 from pu_lib.claims.proofs import proofs_of, theorem_link
 from pu_lib.claims.recorder import Check, Status, Tally
 from pu_lib.formatting import format_value, to_html
@@ -189,7 +189,7 @@ def _how(judged: Judgement) -> str:
     proved = "".join(f"<p>Machine-checked: {theorem_link(proof)}.</p>" for proof in theorems)
     table = tallies_html([format_tally(tally_row(tally)) for tally in finding.tallies])
     refused = _refused(judged.check.wrong)
-    address = f"ledger.html#{html.escape(judged.claim.id)}"
+    address = html.escape(row_address(judged.claim))
     row = f'<p class="other"><a href="{address}">In the ledger</a></p>'
     return f"{said}{because}{changed}{table}{proved}{refused}{_code(judged.check)}{row}"
 

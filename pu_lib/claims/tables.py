@@ -10,7 +10,6 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import quote
 
 from pu_lib.claims.catalog import (
     Claim,
@@ -21,6 +20,7 @@ from pu_lib.claims.catalog import (
     check_of,
     errata,
     ledger,
+    row_address,
 )
 from pu_lib.claims.judging import recorded, sentence_of
 from pu_lib.claims.proofs import Proof, proofs, proofs_of, theorem_link, version
@@ -74,7 +74,7 @@ def scope_counts() -> dict[Scope, dict[Status, int]]:
 
 
 def summary() -> Html:
-    """Return the counts by scope and status, each with a link to the filtered table of claims."""
+    """Return the counts by scope and status, each with a link to the filtered list of claims."""
     rows = "".join(
         f'<dt><strong>{sum(counts.values())}</strong> <a href="{_asking(scope)}">{SCOPES[scope]}'
         f"</a></dt><dd><ul>{_badges(scope, counts)}</ul></dd>"
@@ -110,12 +110,34 @@ def _badges(scope: Scope, counts: Mapping[Status, int]) -> str:
 
 
 def _asking(scope: Scope, status: Status | None = None) -> str:
-    """Return the address of the table of claims filtered by scope and status."""
+    """Return the address of the list of claims filtered by scope and status."""
     wanted = "" if status is None else f"&amp;status={status.name.lower()}"
     return f"ledger.html?scope={scope.name.lower()}{wanted}#the-ledger"
 
 
-# The table of claims
+# The claims
+
+
+def ledger_index() -> Html:
+    """Return all claims by chapter, one a line, each with its status and a link to its row."""
+    lists = ""
+    for chapter, title in chapters().items():
+        lines = "".join(_line(claim) for claim in ledger() if claim.chapter == chapter)
+        head = f'<h3><a href="ledger-{chapter}.html">{html.escape(title)}</a></h3>'
+        lists += f"<section>{head}<ul>{lines}</ul></section>"
+    return Html(f'<div class="ledger-index">{lists}</div>')
+
+
+def _line(claim: Claim) -> str:
+    """Return a claim's line in the list of all claims, with the words that the filter finds."""
+    words = " ".join((claim.id, claim.statement, claim.wrong, claim.correction)).lower()
+    title = html.escape(claim.number.removesuffix(" (this book)"))
+    if claim.scope is not Scope.BOOK:  # several claims may have the same place in the paper
+        title += f" <code>{html.escape(claim.id)}</code>"
+    return (
+        f'<li{_marks(claim)} data-words="{html.escape(words)}"><a href="{row_address(claim)}">'
+        f"{title}</a> {badge(claim.status)}</li>"
+    )
 
 
 def ledger_table(chapter: str) -> Html:
@@ -177,21 +199,20 @@ def _printed(claim: Claim) -> str:
 
 
 def _marks(claim: Claim) -> str:
-    """Return the HTML attributes of a row: those that the filter reads, and the row's address."""
+    """Return the HTML attributes of a row or line: what the filter reads, and its identifier."""
     read = f' data-status="{claim.status.name.lower()}" data-scope="{claim.scope.name.lower()}"'
     return f'{read} id="{html.escape(claim.id)}"'
 
 
 def claim_link(name: str) -> str:
-    """Return a link to a claim's row in the table of claims, with its status if it does not hold.
+    """Return a link to a claim's row in the ledger, with its status if it does not hold.
 
     Raises a `ValueError` if there is no such claim.
     """
-    statuses = {claim.id: claim.status for claim in ledger()}
-    status = statuses[find_name("claim", name, statuses)]
-    beside = "" if status is Status.HOLDS else f" ({status.value})"
-    address = f"ledger.html#{quote(name, safe=':/')}"
-    return f'<a href="{address}"><code>{html.escape(name)}</code></a>{beside}'
+    claims = {claim.id: claim for claim in ledger()}
+    claim = claims[find_name("claim", name, claims)]
+    beside = "" if claim.status is Status.HOLDS else f" ({claim.status.value})"
+    return f'<a href="{row_address(claim)}"><code>{html.escape(name)}</code></a>{beside}'
 
 
 # Wrong variants of claims

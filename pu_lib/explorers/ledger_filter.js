@@ -1,4 +1,4 @@
-// Hides the rows of the ledger's tables that do not fit; see ledger_filter.py.
+// Hides the lines of the ledger that do not fit; see ledger_filter.py.
 
 function labelled(name, control) {
   const label = document.createElement("label");
@@ -35,15 +35,15 @@ function render({ model, el }) {
     const wanted = model.get("words").trim().toLowerCase();
     const fits = ({ dataset, textContent }) =>
       ["scope", "status"].every((key) => !model.get(key) || dataset[key] === model.get(key))
-      && textContent.toLowerCase().includes(wanted);
+      && `${textContent} ${dataset.words}`.toLowerCase().includes(wanted);
     let shown = 0;
-    document.querySelectorAll("table.ledger:has(tr[data-status])").forEach((table) => {
+    document.querySelectorAll(".ledger-index > section").forEach((chapter) => {
       let left = 0;
-      table.querySelectorAll("tr[data-status]").forEach((row) => {
-        row.hidden = !fits(row);
-        left += !row.hidden;
+      chapter.querySelectorAll("li").forEach((line) => {
+        line.hidden = !fits(line);
+        left += !line.hidden;
       });
-      table.hidden = left === 0;
+      chapter.hidden = left === 0;
       shown += left;
     });
     counter.textContent = `${shown} of ${total} claims`;

@@ -1,8 +1,8 @@
-"""A filter for the table of claims, by scope, status and text.
+"""A filter for the list of all claims, by scope, status and text.
 
-``ledger_filter.js`` hides rows of `pu_lib.claims.tables.ledger_table`, so all rows are visible if
-scripts are disabled. The address of the page can preset the filter:
-``ledger.html?scope=statement&status=open``.
+``ledger_filter.js`` hides lines of `pu_lib.claims.tables.ledger_index`, so all are visible if
+scripts are disabled. It also finds the text of a claim, which the line does not show. The address
+of the page can preset the filter: ``ledger.html?scope=statement&status=open``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LedgerFilter(anywidget.AnyWidget):
     scope, status : str
         The names of a scope and of a status in lower case, or an empty string for all.
     words : str
-        Text that a row must contain, ignoring case.
+        Text that a line or its claim must contain, ignoring case.
     scopes, statuses : dict
         The scopes and statuses in use, by name, each with its title and its number of claims.
     """

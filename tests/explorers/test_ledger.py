@@ -1,4 +1,4 @@
-"""Test that the ledger page lists each claim with its status, error, severity and correction."""
+"""Test that the ledger lists each claim with its status, error, severity and correction."""
 
 import html
 import re
@@ -9,8 +9,11 @@ from playwright.sync_api import Page
 
 from pu_lib.chapters.table1.quantities import COLUMNS
 from pu_lib.chapters.table1.tables import criteria, table_1
-from pu_lib.claims import Scope, Status, chapters, ledger
+from pu_lib.claims import Scope, Status, chapters, confirm, ledger
+from pu_lib.claims.catalog import row_address
 from pu_lib.claims.tables import (
+    claim_link,
+    ledger_index,
     ledger_table,
     power_table,
     scope_counts,
@@ -42,6 +45,28 @@ def test_row_shows_claim_error_and_correction(chapter: str) -> None:
         if claim.scope is Scope.CELL:
             assert "<dt>Printed</dt>" in details
         assert f'scope="{claim.scope.name.lower()}"' in row
+
+
+def test_list_has_a_line_for_each_claim() -> None:
+    shown = ledger_index()
+    lines = [line.partition("</li>")[0] for line in shown.split("<li data-")[1:]]
+    assert len(lines) == len(ledger())
+    for line, claim in zip(lines, ledger(), strict=True):
+        assert f'id="{html.escape(claim.id)}"' in line
+        assert f'href="ledger-{claim.chapter}.html#' in line
+        assert claim.status.value in line
+        assert html.escape(claim.statement.lower()) in line
+    texts = [re.sub("<[^>]*>", "", line.partition(">")[2]) for line in lines]
+    assert len(set(texts)) == len(texts), "each line names another claim"
+    assert len(" ".join(texts).split()) < 8 * len(ledger())
+
+
+def test_claim_has_one_address() -> None:
+    claim = next(claim for claim in ledger() if claim.id == "thm:unlearn/i/pg-sm")
+    address = "ledger-unlearning.html#thm:unlearn/i/pg-sm"
+    assert row_address(claim) == address
+    assert f'href="{address}"' in claim_link(claim.id)
+    assert f'href="{address}"' in confirm(claim.id)._repr_html_()
 
 
 def test_counts_by_scope_link_to_the_claims() -> None:
