@@ -83,7 +83,7 @@ def test_result_names_who_is_back(open_figure: OpenFigure) -> None:
     page.get_by_role("slider", name="update t").fill("78")
     assert f"{counts}the others are not yet." in caption(page)
     page.get_by_role("slider", name="update t").fill("60")
-    assert "0 updates after the reward changed: no update is back yet." in caption(page)
+    assert "0 updates after the reward changed: none of the updates is back yet." in caption(page)
 
 
 def test_addresses_with_all_updates_still_open_them(open_figure: OpenFigure) -> None:
@@ -109,7 +109,7 @@ def test_preset_runs_to_its_end(open_figure: OpenFigure, name: str) -> None:
     assert page.get_by_role("alert").inner_text() == ""
     page.get_by_role("button", name="Play").press("Enter")
     assert page.get_by_role("combobox", name="world").input_value() == name
-    assert re.search(r": (no update|\S+) is (there|back) ", caption(page))
+    assert re.search(r": (none of the updates|\S+) is (there|back) ", caption(page))
 
 
 def test_grid_is_drawn_by_keyboard_and_survives_a_reload(open_figure: OpenFigure) -> None:
