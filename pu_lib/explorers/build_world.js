@@ -607,7 +607,7 @@ function render({ model, el }) {
     const since = last.from > 0 ? `${plural(now - last.from, "update")} after the reward changed` : `After ${plural(now, "update")}`;
     const counts = there.map(({ name, back }, i) => `${name}${i === 0 ? ` is ${reached()}` : ""} ${back === 0 ? "at once" : `after ${back}`}`);
     let text = `${since}: `;
-    if (!there.length) text += `no update is ${reached()} yet. `;
+    if (!there.length) text += `none of the updates is ${reached()} yet. `;
     else if (!missed.length) text += `${spoken(counts)}. `;
     else text += `${counts.join(", ")}; ${missed.length === 1 ? `${missed[0]} is` : "the others are"} not yet. `;
     if (now === 0 && !there.length) text = `An update is there when it has gone 95 % of the way from the uniform policy to the optimum, ${number(last.best.performance)}. `;

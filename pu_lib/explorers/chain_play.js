@@ -24,7 +24,12 @@ function render({ model, el }) {
     run.set(x);
     show(x);
   });
-  const run = playback(time, () => end, 12, (t, paper) => show(t, paper), words);
+  const run = playback(time, () => end, 9, (t, paper) => show(t, paper), words);
+  const skip = button("To the end", () => { // past the updates in which only the slower one moves
+    time.set(end);
+    show(end);
+    run.set(end);
+  });
   const boards = ["first", "second"].map((key) => {
     const choose = select("", names.map((name) => [name, labels[name]]), get(key), (name) => put({ [key]: name }));
     choose.querySelector("select").setAttribute("aria-label", `${key} update`);
@@ -39,7 +44,7 @@ function render({ model, el }) {
   const plot = html("div", {}, curves);
   const asked = question("Which of the two is the first to have 95 % of the best return?",
     [["first", "the upper one"], ["second", "the lower one"], ["both", "both at once"]], () => say());
-  frame(el, "chain", asked.box, html("div", { class: "pu-live-bar" }, run.play, time.row),
+  frame(el, "chain", asked.box, html("div", { class: "pu-live-bar" }, run.play, skip, time.row),
     ...boards.map((board) => board.room), plot,
     html("p", { class: "pu-live-key" }, `Every state starts at one half, under PG-ES with the parameters (1, 1). The weight of a state is ${
       get("eta") === 1 ? "" : `${get("eta")} times `}(${get("share")} × its expected discounted visits + ${Number((1 - get("share")).toFixed(3))}).`),

@@ -47,7 +47,7 @@ function render({ model, el }) {
   frame(el, "race",
     html("div", { class: "pu-live-bar" }, train, flip, length.row),
     html("fieldset", { class: "pu-live-tracks" },
-      html("legend", { class: "pu-live-hidden" }, "Who will be back first?"),
+      html("legend", {}, "Who will be back first?"),
       ...names.map((name) => tracks[name].row), ends),
     setting, words, fold);
 
@@ -85,8 +85,8 @@ function render({ model, el }) {
 
   function begin(next) {
     stop();
+    if (next === "training" && phase === "done") guess = null; // a guess is about one race
     phase = next;
-    if (next === "training") guess = null;
     const steps = next === "training" ? get("n") : last();
     const seconds = Math.min(next === "training" ? 2.5 : 7, 0.6 + steps / 8);
     let arrived = "";
@@ -112,7 +112,7 @@ function render({ model, el }) {
     flip.className = phase === "trained" ? "pu-live-main" : "";
     train.className = ["ready", "done"].includes(phase) ? "pu-live-main" : "";
     names.forEach((name) => {
-      tracks[name].radio.disabled = phase !== "trained";
+      tracks[name].radio.disabled = ["running", "done"].includes(phase);
       tracks[name].radio.checked = guess === name;
     });
     say();
@@ -124,7 +124,7 @@ function render({ model, el }) {
   function say(t = 0) {
     const n = get("n");
     if (phase === "ready") {
-      words.textContent = "Five learners, one choice. Each takes action a₁ half of the time, and for now a₁ is the better one. Train them.";
+      words.textContent = "Five learners, one choice. Each takes action a₁ half of the time, and for now a₁ is the better one. Train them; when the values flip, who will be the first back at one half?";
     } else if (phase === "training") {
       words.textContent = "Action a₁ pays 1 and a₂ nothing: all five run towards a₁. A mark is one step.";
     } else if (phase === "trained") {

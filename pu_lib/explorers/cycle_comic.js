@@ -95,7 +95,7 @@ function render({ model, el }) {
       svg("circle", { cx, cy, r: size.radius, class: "pu-live-state" }, picture);
       if (s === state) svg("circle", { cx, cy, r: size.radius + 5, class: "pu-live-now" }, picture);
       if (!large) {
-        if (s < 3) svg("text", { x: cx, y: cy + 9, "text-anchor": "middle", "font-weight": 600, style: "font-size: 27px" }, picture, `${s}`);
+        if (s < 3) svg("text", { x: cx, y: cy + 9, "text-anchor": "middle", "font-weight": 600, style: "font-size: 29px" }, picture, `${s}`);
         return;
       }
       svg("text", { x: cx, y: cy + (s < 3 ? -2 : 5), "text-anchor": "middle", "font-weight": 600 }, picture, s_(s));

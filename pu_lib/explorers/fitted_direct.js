@@ -56,7 +56,8 @@ function render({ model, el }) {
     const arrived = there("before") !== undefined;
     let text;
     if (!tried) {
-      text = `${weights} and the fit before the projection, ${outcome("before")}. ${asked.guess() ? "Now move the fit, and let the weights grow." : "Make a guess, then move the fit, and let the weights grow."}`;
+      const next = x > 1 ? "move the fit" : "move the fit, and let the weights grow";
+      text = `${weights} and the fit before the projection, ${outcome("before")}. ${asked.guess() ? `Now ${next}.` : `Make a guess, then ${next}.`}`;
     } else {
       text = `${arrived ? asked.judge(["before"], "Only the target before the projection is linear, so that the model can fit it.") : ""}${weights} and the fit before the projection, ${outcome("before")}; with the fit after it, ${outcome("after")}. ${arrived
         ? "There the target is cut off at the edges of the simplex, and the linear model cannot match it, whatever the weight."

@@ -19,11 +19,23 @@ function render({ model, el }) {
     asked.reveal();
     put({ odds: x });
   });
+  const input = control.row.querySelector("input");
+  const strip = html("span", { class: "pu-live-shaded" }); // browsers paint no background of a slider
+  input.replaceWith(strip);
+  strip.append(input);
   const picture = svg("svg", { height: ROW * names.length + 52, "aria-hidden": "true" });
   const room = html("div", {}, picture);
   const key = html("p", { class: "pu-live-key" }, "Ring: the step for the expected values. Arrow: the mean of the steps for sampled ones. Both: the change of θ₁ − θ₂ in one step of weight ½ from the uniform policy, under PG-ES from the parameters (1, 1).");
   frame(el, "noise", asked.box, html("div", { class: "pu-live-bar" }, control.row), key, room, words);
   const odds = () => Math.round(100 * get("odds")) / 100;
+  // On the slider, the chances at which a₁ is better on average and yet loses most comparisons.
+  function shade() {
+    const [least, most] = range("odds");
+    const place = (x) => `calc(0.5rem + ${((x - least) / (most - least)).toFixed(4)} * (100% - 1rem))`; // of the middle of the thumb
+    const tone = "color-mix(in oklab, var(--quiet), transparent 65%)";
+    strip.style.background = asked.open()
+      ? `linear-gradient(to right, transparent ${place(sure)}, ${tone} ${place(sure)}, ${tone} ${place(0.5)}, transparent ${place(0.5)})` : "";
+  }
   const sampledSteps = () => names.map((name) => [name, ...sampled(name, odds(), sure, WEIGHT)]);
 
   const redraw = fit(room, (width) => {
@@ -47,6 +59,7 @@ function render({ model, el }) {
 
   function draw() {
     control.set(get("odds"));
+    shade();
     redraw();
     if (!asked.open()) {
       words.textContent = "Each ring is the step for the expected values. Make a guess, and the mean of the sampled steps appears.";
@@ -60,7 +73,7 @@ function render({ model, el }) {
     const verdict = odds() === start ? asked.judge([right], "What decides is whether an update uses the size of the sampled values, or only which of them is larger.") : "";
     words.textContent = `${verdict}a₁ pays 1 in ${percent(odds())} of the tries, a₂ pays ${sure} every time. ${better}. From the uniform policy ${spoken(fair)} step on average as the expected values ask. ${
       biased.length === 0 ? "" : wrong.length
-        ? `${spoken(wrong)} follow the winner of each sample, and go the wrong way.`
+        ? `${spoken(wrong)} follow the winner of each sample, and go the wrong way, as everywhere in the shaded part of the slider.`
         : `${spoken(biased)} follow the winner of each sample, and miss the ring.`}`;
   }
   model.on("change:odds", draw);

@@ -42,6 +42,10 @@ function render({ model, el }) {
     line(points(base), { class: "pu-live-stream" }, group);
     line(points(now), { class: "pu-live-curve" }, group);
     if (Number.isFinite(now.count)) svg("circle", { cx: at(now.count), cy: up(GOAL), r: 5, class: "pu-live-fill" }, group);
+    if (now.count === base.count || !Number.isFinite(now.count)) return;
+    svg("circle", { cx: at(base.count), cy: up(GOAL), r: 4, class: "pu-live-ring" }, group);
+    svg("line", { x1: at(base.count), x2: at(now.count), y1: up(GOAL), y2: up(GOAL), class: "pu-live-line" }, group);
+    svg("text", { x: at(base.count) - 10, y: up(GOAL) + 5, "text-anchor": "end", "font-weight": 600 }, picture, `${(now.count / base.count).toFixed(1)} times`);
   });
 
   function say() {
@@ -49,12 +53,12 @@ function render({ model, el }) {
     const [t, mass] = Number.isFinite(now.count) ? [now.count, now.reached] : [now.times, now.mass].map((all) => all.at(-1));
     const product = mass * eta * t;
     const ratio = rateRun(many, eta, GOAL, MOST).count / base.count;
-    const hundred = n === many ? "" : `With ${many} actions it takes ${ratio.toFixed(1)} times as many updates as with two. `;
     const reason = "In the long run the share of the others is (|A| − 1) / (|A| η t): half of 1 / (η t) with two actions, and never more than 1 / (η t).";
     const right = guesses.map(([factor]) => factor).filter((factor) => Math.abs(ratio / factor - 1) < 0.2);
     const clock = (count) => (Number.isFinite(count) ? plural(count, "update") : `more than ${plural(MOST, "update")}`);
+    const verdict = n === many ? asked.judge(right, reason) : asked.guess() ? "Your guess is about 100 actions. " : "";
     const text = tried || n !== few
-      ? `${asked.judge(right, reason)}${asked.guess() ? hundred : ""}With ${digits(n)} actions and step size ${eta}, the best one has 99.9 % after ${clock(now.count)}${
+      ? `${verdict}With ${digits(n)} actions and step size ${eta}, the best one has 99.9 % after ${clock(now.count)}${
         n === few ? "" : `, with two after ${digits(base.count)}: ${(now.count / base.count).toFixed(1)} times as many`}. There the share of the others, times η t, is ${product.toFixed(3)}; its limit is (|A| − 1) / |A| = ${((n - 1) / n).toFixed(3)}, which never exceeds 1.`
       : `With two actions and step size ${eta}, ${labels.mce} needs ${clock(now.count)} until the best one has 99.9 %. ${asked.guess() ? "Now move the actions to 100." : "Make a guess, then move the actions to 100."}`;
     if (words.textContent !== text) words.textContent = text;

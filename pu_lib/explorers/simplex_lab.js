@@ -59,11 +59,12 @@ function render({ model, el }) {
     html("tbody", {}, ...names.map((name) => rows[name].row)));
 
   frame(el, "lab", asked.box,
-    html("div", { class: "pu-live-bar" }, ...presets),
     html("div", { class: "pu-live-columns" }, picture.box,
-      html("div", { class: "pu-live-side" }, sliders[0].row, weight.row,
-        html("div", { class: "pu-live-bar" }, run.play, flip, time.row), table)),
+      html("div", { class: "pu-live-side" }, html("div", { class: "pu-live-bar" }, run.play, flip, time.row),
+        sliders[0].row, weight.row, table)),
     setting, words,
+    html("details", { class: "pu-live-fold" }, html("summary", {}, "Situations of later chapters"),
+      html("div", { class: "pu-live-bar" }, ...presets)),
     html("details", { class: "pu-live-fold" }, html("summary", {}, "More controls"),
       sliders[1].row, sliders[2].row, shade, subject));
 

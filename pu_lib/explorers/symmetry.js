@@ -68,8 +68,11 @@ function render({ model, el }) {
       words.textContent = `At π(a₁) = ${x.toFixed(2)} each arrow is the step for q. Make a guess, and the step for −q appears below it.`;
       return;
     }
+    const [slow] = linear.filter((name) => isZero(mirror(name, x, WEIGHT)));
+    const long = slow ? Math.abs(mirror(slow, x, WEIGHT)[0]) : 1;
+    const look = long < 0.05 ? ` Look how short they are: ${long.toFixed(2)} under ${labels[slow]}, there and back.` : "";
     const reason = `Only under ${listed(linear)} is the step linear in the values.`;
-    words.textContent = `${asked.judge(["linear"], reason)}At π(a₁) = ${x.toFixed(2)}, under ${spoken(cancel)} the step for −q is exactly the step for q turned round. ${
+    words.textContent = `${asked.judge(["linear"], reason)}At π(a₁) = ${x.toFixed(2)}, under ${spoken(cancel)} the step for −q is exactly the step for q turned round.${look} ${
       others.length
         ? `Not so under ${spoken(others.map(([steps, group]) => `${spoken(group.map((name) => labels[name]))} (${steps})`))}.`
         : "Here, and only here, CE and MCE cancel too."}`;

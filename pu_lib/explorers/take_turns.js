@@ -15,6 +15,7 @@ function render({ model, el }) {
   const guesses = [["few", "a handful"], ["tenth", "about a tenth of n"], ["third", "about a third of n"], ["all", "about n"]];
   const asked = question(`a₁ and a₂ take turns for n steps, then a₃ is best. With two actions ${labels.mce} needs a logarithm of n to change its mind. How many steps does it need now?`,
     guesses, () => say());
+  const plain = [0, 1, 0, 1]; // the turns that the question is about
   const count = select("actions", [[3, "3"], [4, "4"]], get("actions"), (x) =>
     put({ order: get("order").map((a) => Math.min(a, Number(x) - 2)), actions: Number(x) }));
   const length = slider("steps n", ...range("n"), 10, get("n"), (x) => digits(x), (x) => put({ n: x }));
@@ -25,8 +26,9 @@ function render({ model, el }) {
   const setting = html("p", { class: "pu-live-key" });
   const picture = svg("svg", { height: names.length * HIGH + 6, "aria-hidden": "true" });
   const room = html("div", {}, picture);
-  frame(el, "turns", asked.box, html("div", { class: "pu-live-bar" }, count, gap, length.row),
-    slots, html("div", { class: "pu-live-bar" }, show), room, setting, words);
+  frame(el, "turns", asked.box, html("div", { class: "pu-live-bar" }, show, length.row), slots, room, setting, words,
+    html("details", { class: "pu-live-fold" }, html("summary", {}, "Number of actions, value of the second best"),
+      html("div", { class: "pu-live-bar" }, count, gap)));
 
   // One choice of the best action for each of the steps that are repeated.
   function choices() {
@@ -65,9 +67,18 @@ function render({ model, el }) {
       const usual = actions === 3 && used.length > 1 && n >= 100 && order.every((a, i) => a !== order[(i + 1) % 4]);
       const groups = grouped(names, clock, (a, b) => Number(a.replace(/\D/g, "")) - Number(b.replace(/\D/g, "")));
       text = `${usual ? asked.judge(["third"]) : ""}After ${plural(n, "step")} in which ${turns}, ${last} is back at 1/${actions} after ${
-        spoken(groups.map(([steps, group]) => `${plural(steps, "step").replace(/(step)s?$/, steps === "1" ? "$1" : "$1s")} under ${spoken(group.map((name) => labels[name]))}`))}.`;
+        spoken(groups.map(([steps, group]) => `${plural(steps, "step").replace(/(step)s?$/, steps === "1" ? "$1" : "$1s")} under ${spoken(group.map((name) => labels[name]))}`))}.${compared(order)}`;
     }
     if (words.textContent !== text) words.textContent = text;
+  }
+
+  // What the reader's own turns cost MCE, beside those of the question.
+  function compared(order) {
+    if (!clocks.mce || `${order}` === `${plain}`) return "";
+    const [own, usual] = [clocks.mce.count, takeTurns("mce", get("actions"), plain, get("n"), get("gap"), 1, MOST).count];
+    if (!Number.isFinite(own) || !Number.isFinite(usual)) return "";
+    const than = own === usual ? "as long as" : own > usual ? "longer than" : "less long than";
+    return ` Your turns keep ${labels.mce} waiting ${than} a₁ and a₂ one by one do (${digits(usual)}).`;
   }
 
   function draw() {

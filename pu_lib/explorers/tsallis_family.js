@@ -16,6 +16,7 @@ function render({ model, el }) {
   const [labels, colours] = ["labels", "colours"].map(get);
   const [alphas, weights] = ["alpha", "weight"].map(values);
   let tried = false; // whether alpha has left 1
+  let decided = false; // whether it has been where the three answers differ
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
   const asked = question("With α = 1 it takes n updates to undo n. From which α on does their number stop growing with n?",
     [["once", "as soon as α leaves 1"], ["half", "from half way on"], ["end", "only at α = 2"]], () => say());
@@ -49,13 +50,15 @@ function render({ model, el }) {
     let text;
     if (!tried) text = `${setting}: every step back takes off what one step out has added, so that n′\u00a0=\u00a0n. ${asked.guess() ? "Now move α." : "Make a guess, then move α."}`;
     else if (most === MOST) text = `${setting}: n′\u00a0=\u00a0n, with any step size. No corner is in reach here: the log-odds go on and on, and have to come all the way back.`;
-    else text = `${asked.judge(["once"], "For every α above 1 the corner is a finite number of steps away.")}${setting}: ${plural(most, "update")} ${most === 1 ? "is" : "are"} enough to undo any number of them. The corner, where a₁ has everything, is ${
+    else text = `${decided ? asked.judge(["once"], "For every α above 1 the corner is a finite number of steps away.")
+      : asked.guess() ? "All three answers can still be right: move α to just above 1. " : ""}${setting}: ${plural(most, "update")} ${most === 1 ? "is" : "are"} enough to undo any number of them. The corner, where a₁ has everything, is ${
       plural(most, "step")} away, 1/((α − 1) w) rounded up, and no update goes beyond it.`;
     if (words.textContent !== text) words.textContent = text;
   }
 
   function draw() {
     tried ||= get("alpha") !== 1;
+    decided ||= get("alpha") > 1 && get("alpha") < 1.5;
     alpha.set(alphas.indexOf(get("alpha")));
     weight.set(weights.indexOf(get("weight")));
     redraw();

@@ -816,6 +816,14 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         ],
     ),
     "chain": (ChainPlay, [PLAY, "PG-SM reached 95 % of the best return after 587"]),
+    "chain, at once": (
+        ChainPlay,
+        [
+            ("radio", "the lower one", "Space"),
+            ("button", "To the end", "Enter"),
+            "Your guess, “the lower one”, was right. PG-SM reached 95 %",
+        ],
+    ),
     "fading weights": (
         FadingWeights,
         [("slider", "x", "End"), "x = 3.00: a million weights add up"],
@@ -850,6 +858,8 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             "Not quite: you guessed “CE and MCE”. Only under PG-SM and PG-ES is the step linear",
             ("radio", "PG-SM and PG-ES", "Space"),
             "Your guess, “PG-SM and PG-ES”, was right. At π(a₁) = 0.90, under PG-SM and PG-ES",
+            ("slider", "policy", "End"),
+            "Look how short they are: 0.02 under PG-SM, there and back.",
         ],
     ),
     "noise": (
@@ -860,6 +870,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             "Not quite: you guessed “only CE and MCE”. What decides is whether an update uses",
             ("radio", "all but CE and MCE", "Space"),
             "Your guess, “all but CE and MCE”, was right. a₁ pays 1 in 40 % of the tries",
+            "as everywhere in the shaded part of the slider",
             ("slider", "a₁ wins", "End"),
             "a₁ pays 1 in 95 % of the tries",
         ],
@@ -870,8 +881,13 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             ("radio", "about ten times", "Space"),
             "Now move the actions to 100",
             ("slider", "actions", "ArrowRight"),
+            "Your guess is about 100 actions.",
+            ("slider", "actions", "End"),
+            "Your guess is about 100 actions. With 1000",
+            *[("slider", "actions", "ArrowLeft")]
+            * (len(RateLimit.actions.values) - 1 - RateLimit.actions.values.index(100)),
             "Not quite: you guessed “about ten times”. In the long run the share of the others is",
-            "With 100 actions it takes 2.0 times as many updates as with two",
+            "with two after 500: 2.0 times as many",
         ],
     ),
     "wall": (
@@ -899,6 +915,7 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
             ("combobox", "step 2", "ArrowUp"),
             ("combobox", "step 4", "ArrowUp"),
             "in which a₁ alone is best",
+            "Your turns keep MCE waiting less long than a₁ and a₂ one by one do (307).",
         ],
     ),
     "remedies": (
@@ -948,7 +965,12 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
         TsallisFamily,
         [
             "α = 1, w = 1/4: every step back takes off",
+            ("radio", "only at α = 2", "Space"),
+            ("slider", "index α", "End"),
+            "All three answers can still be right: move α to just above 1. α = 2",
+            ("slider", "index α", "Home"),
             ("slider", "index α", "ArrowRight"),
+            "Not quite: you guessed “only at α = 2”. For every α above 1 the corner",
             f"{family_count(10**6, '1/4', '1025/1024')} updates are enough to undo any number",
             ("slider", "index α", "End"),
             ("slider", "step size w", "End"),
@@ -1076,6 +1098,42 @@ def test_fitting_before_the_projection_reaches_the_optimum(open_figure: OpenFigu
     assert page.get_by_text(f"0 from {end} on", exact=True).count() == 1
     thin, _ = lines.all()
     assert len((thin.get_attribute("points") or "").split()) == end + 1
+
+
+def test_slider_is_shaded_where_greedy_updates_go_wrong(open_figure: OpenFigure) -> None:
+    page = open_figure(Noise())
+    strip = page.locator(".pu-live-shaded")
+    background = "(strip) => strip.style.background"
+    assert strip.evaluate(background) == ""  # until the guess
+    page.get_by_role("radio").first.press("Space")
+    assert "linear-gradient" in strip.evaluate(background)
+
+
+def test_prompt_names_what_is_left_to_try(open_figure: OpenFigure) -> None:
+    page = open_figure(FittedDirect())
+    page.get_by_role("radio", name="both").press("Space")
+    assert "Now move the fit, and let the weights grow." in caption(page)
+    page.get_by_role("slider", name="growth").press("End")
+    assert "Now move the fit." in caption(page)
+
+
+def test_ratio_of_the_rates_is_drawn(open_figure: OpenFigure) -> None:
+    page = open_figure(RateLimit(actions=100))
+    assert page.locator("svg text", has_text="2.0 times").count() == 1
+    page = open_figure(RateLimit())
+    assert page.locator("svg text", has_text="times").count() == 0
+
+
+def test_guess_of_the_race_can_be_made_before_the_training(open_figure: OpenFigure) -> None:
+    page = open_figure(ChangeOfMind(), reduced_motion="reduce")
+    assert page.get_by_text("Who will be back first?").is_visible()
+    page.get_by_role("radio", name=label_of("di")).press("Space")
+    page.get_by_role("button", name="Train 20 steps").press("Enter")
+    assert f"Your guess is {label_of('di')}" in caption(page)
+    page.get_by_role("button", name="Flip the values").press("Enter")
+    assert f"Your guess, {label_of('di')}, was right." in caption(page)
+    page.get_by_role("button", name="Train 20 steps").press("Enter")
+    assert "Choose a runner" in caption(page)
 
 
 def test_focus_stays_on_the_turn_that_was_chosen(open_figure: OpenFigure) -> None:

@@ -179,6 +179,7 @@ def test_lab_is_keyboard_operable(open_figure: OpenFigure, redraw: Callable[[], 
     page = open_figure(SimplexLab(), reduced_motion="reduce")
     page.get_by_role("radio", name="MCE").press("Space")
     assert "Your guess is MCE" in caption(page)
+    page.locator("summary", has_text="later chapters").press("Enter")
     page.get_by_role("button", name="(1, 3, 5)").press("Enter")
     redraw()
     page.get_by_role("button", name="Play").press("Enter")
@@ -197,7 +198,7 @@ def test_lab_is_keyboard_operable(open_figure: OpenFigure, redraw: Callable[[], 
 
 def test_sliders_follow_flipped_values(open_figure: OpenFigure) -> None:
     page = open_figure(SimplexLab(), reduced_motion="reduce")
-    page.locator("summary").click()
+    page.locator("summary").last.click()
     sliders = page.get_by_role("slider", name=re.compile("^value of"))
     values = [float(slider.input_value()) for slider in sliders.all()]
     page.get_by_role("button", name="Flip the values").press("Enter")

@@ -434,6 +434,7 @@ def test_trap_next_to_the_prize_is_a_gravity_well(live: Call) -> None:
     """PG-SM first moves away from the best action, but MCE does not."""
     [settings] = live([["readWorld", PRESETS["The trap next to the prize"]]])
     assert settings["run"]["from"] == pytest.approx(softmax([1.0, 3.0, 5.0]))
+    settings["run"] |= {"updates": ["pg-sm", "mce"]}
     [lanes] = live([["worldPaths", settings]])
     best = {
         name: [entry["policies"][0][0] for entry in lane["path"]]
