@@ -182,11 +182,11 @@ def _unseen(page: Page) -> Iterator[None]:
 
 def test_page_is_complete_if_printed_immediately(book: Path, browser: Browser) -> None:
     """A page prints completely before idle callbacks have run and the figure is visible."""
-    if "book/empirical" not in PAGES:
-        pytest.skip("the book has no page on the experiments")
+    if "book/more-on-empirical" not in PAGES:
+        pytest.skip("the book has no further page on the experiments")
     page = browser.new_page(color_scheme="dark", viewport={"width": 1280, "height": 400})
     page.add_init_script("window.requestIdleCallback = () => {}")
-    page.goto((book / "book/empirical.html").as_uri())
+    page.goto((book / "book/more-on-empirical.html").as_uri())
     page.wait_for_selector(".pu-live", state="attached")
     assert not page.evaluate(FADES)
     assert page.evaluate(UNDRAWN) == ["pu-live pu-live-chain"]

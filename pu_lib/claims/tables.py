@@ -361,19 +361,35 @@ def statement_index() -> Html:
 
 
 def what_stands() -> Html:
-    """Return each statement of the paper as printed, with its finding, correction and proof."""
-    stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
-    rows = [
-        (f"{html.escape(claim.number)}<br>{_how_bad(claim)}", _standing(claim))
-        for claim in sorted(stated, key=_by_number)
-    ]
+    """Return each statement of the paper as printed, with its finding, correction and proof.
+
+    Statements that hold as printed are in a second table, which is folded.
+    """
+    stated = sorted((c for c in ledger() if c.scope is Scope.STATEMENT), key=_by_number)
+    corrected = [claim for claim in stated if claim.correction]
+    as_printed = [claim for claim in stated if not claim.correction]
     cells = [claim for claim in ledger() if claim.scope is Scope.CELL]
     counted = f"<p>Its {len(cells)} entries, each measured: {_plain_counts(cells)}.</p>"
     table = '<p><a href="table-1.html">All entries</a></p>'
-    head = ("Statement", "What it says, and what stands")
-    return html_table(
-        head, [*rows, ("Table 1", counted + table)], "What stands", kind="ledger stands"
+    rows = [*map(_standing_row, corrected), ("Table 1", counted + table)]
+    title = f"{len(as_printed)} statements hold as printed"
+    names = ", ".join(html.escape(claim.number) for claim in as_printed)
+    return Html(
+        _stands_table(rows, "What stands with a correction, and what fails")
+        + '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
+        f'<summary class="sd-summary-title sd-card-header">{title}: {names}</summary>'
+        '<div class="sd-summary-content sd-card-body">'
+        f"{_stands_table(list(map(_standing_row, as_printed)), title)}</div></details>"
     )
+
+
+def _stands_table(rows: Sequence[tuple[str, ...]], caption: str) -> Html:
+    head = ("Statement", "What it says, and what stands")
+    return html_table(head, rows, caption, kind="ledger stands")
+
+
+def _standing_row(claim: Claim) -> tuple[str, str]:
+    return f"{html.escape(claim.number)}<br>{_how_bad(claim)}", _standing(claim)
 
 
 def _how_bad(claim: Claim) -> str:

@@ -2,27 +2,15 @@
 //
 // The numbers come with the widget; the page only draws them. It needs no kernel.
 
-const WIDTH = 640;
-const HEIGHT = 340;
-const BOX = { left: 64, right: 22, top: 12, bottom: 46 };
+const HIGH = 300;
+const PLAIN = "pg-es-floats"; // PG-ES with plain floats, and the key of the same update without rounding
+const SCALED = "pg-es";
 
-// A scale from data to pixels; logarithmic unless told otherwise.
-export function scale(low, high, from, to, linear = false) {
-  const f = linear ? (x) => x : Math.log10;
-  const [a, b] = [f(low), f(high)];
-  return (x) => from + ((f(x) - a) / (b - a || 1)) * (to - from);
-}
-
-// The powers of ten from low to high; for linear scales about six whole numbers.
-export function ticks(low, high, linear = false) {
-  if (linear) {
-    const step = Math.max(1, Math.round((high - low) / 6));
-    const out = [];
-    for (let x = Math.ceil(low); x <= high; x += step) out.push(x);
-    return out;
-  }
+// About six whole numbers from low to high.
+function wholes(low, high) {
+  const step = Math.max(1, Math.round((high - low) / 6));
   const out = [];
-  for (let k = Math.ceil(Math.log10(low) - 1e-9); k <= Math.log10(high) + 1e-9; k += 1) out.push(10 ** k);
+  for (let x = Math.ceil(low); x <= high; x += step) out.push(x);
   return out;
 }
 
@@ -54,114 +42,108 @@ export function format(x) {
   return Number(x.toPrecision(3)).toString();
 }
 
-function element(name, attributes = {}, text = "") {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
-  node.textContent = text;
-  return node;
-}
-
-function power(x) {
-  const k = Math.round(Math.log10(x));
-  return `10${[...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)])).join("")}`;
-}
-
-function draw(svg, panel, statistic, shown, model) {
-  const linearX = panel.linear;
-  const linearY = statistic === "censored";
-  const [low, high] = range(panel, statistic, shown);
-  const x = scale(panel.axis[0], panel.axis[panel.axis.length - 1], BOX.left, WIDTH - BOX.right, linearX);
-  const y = scale(low, high, HEIGHT - BOX.bottom, BOX.top, linearY);
-  svg.replaceChildren();
-  ticks(panel.axis[0], panel.axis[panel.axis.length - 1], linearX).forEach((t) => {
-    svg.append(element("line", { x1: x(t), x2: x(t), y1: BOX.top, y2: HEIGHT - BOX.bottom, class: "pu-sv-grid" }));
-    svg.append(element("text", { x: x(t), y: HEIGHT - BOX.bottom + 18, class: "pu-sv-tick", "text-anchor": "middle" }, linearX ? String(t) : power(t)));
-  });
-  (linearY ? [0, 0.25, 0.5, 0.75, 1] : ticks(low, high)).forEach((t) => {
-    svg.append(element("line", { x1: BOX.left, x2: WIDTH - BOX.right, y1: y(t), y2: y(t), class: "pu-sv-grid" }));
-    svg.append(element("text", { x: BOX.left - 6, y: y(t) + 4, class: "pu-sv-tick", "text-anchor": "end" }, linearY ? String(t) : power(t)));
-  });
-  svg.append(element("text", { x: (BOX.left + WIDTH) / 2, y: HEIGHT - 8, class: "pu-sv-label", "text-anchor": "middle" }, panel.axis_words));
-  const words = model.get("statistics")[statistic];
-  svg.append(element("text", { transform: `translate(14 ${HEIGHT / 2 - 12}) rotate(-90)`, class: "pu-sv-label", "text-anchor": "middle" }, linearY ? words : `steps, ${words}`));
-  shown.filter((u) => panel.curves[u]).forEach((u) => {
-    const triples = panel.curves[u][statistic];
-    const colour = model.get("colours")[u];
-    const points = panel.axis.map((a, i) => [x(a), ...triples[i].map(y)]);
-    const band = [...points.map((p) => `${p[0]},${p[2]}`), ...points.map((p) => `${p[0]},${p[3]}`).reverse()];
-    svg.append(element("polygon", { points: band.join(" "), fill: colour, "fill-opacity": 0.18 }));
-    svg.append(element("polyline", { points: points.map((p) => `${p[0]},${p[1]}`).join(" "), stroke: colour, "stroke-dasharray": model.get("dashes")[u], class: "pu-sv-curve" }));
-    points.forEach((p, i) => {
-      const gone = panel.curves[u].censored[i][0];
-      const mark = element("circle", { cx: p[0], cy: p[1], r: 3.6, stroke: colour, fill: gone > 0 ? "none" : colour, "stroke-width": 1.6 });
-      mark.append(element("title", {}, `${model.get("labels")[u]}: ${triples[i].map(format).join(", ")}; censored ${format(gone)}`));
-      svg.append(mark);
-    });
-  });
-}
-
-function chooser(name, options, value, change) {
-  const label = document.createElement("label");
-  const select = document.createElement("select");
-  options.forEach(([key, words]) => select.append(new Option(words, key, false, key === value)));
-  select.addEventListener("change", () => change(select.value));
-  label.append(`${name} `, select);
-  return [label, select];
-}
-
 function render({ model, el }) {
-  const panels = model.get("panels");
-  const root = document.createElement("div");
-  root.className = "pu-sweep-viewer";
-  const domains = [...new Set(Object.values(panels).map((panel) => panel.domain))];
-  const svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
-  const words = document.createElement("p");
-  words.setAttribute("aria-live", "polite");
-  const controls = document.createElement("div");
-  controls.className = "pu-sv-controls";
-  const set = (key, value) => { model.set(key, value); model.save_changes(); };
-  const [schemeLabel, scheme] = chooser("scheme", [], "", (value) => set("panel", value));
-  const fill = (domain) => {
-    const own = Object.entries(panels).filter(([, panel]) => panel.domain === domain);
-    scheme.replaceChildren(...own.map(([key, panel]) => new Option(panel.scheme_words, key, false, key === model.get("panel"))));
-    return own[0][0];
+  const { get, put } = attributes(model);
+  const panels = get("panels");
+  const labels = get("labels");
+  const picture = svg("svg", { role: "img" });
+  const room = html("div", {}, picture);
+  const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
+  const escort = labels[SCALED].split(",")[0];
+  const asked = question(
+    `The cliff: the paper sees ${escort} hit a wall at large step sizes. What stops it?`,
+    [["long", "its steps: it diverges"], ["still", "it stops exploring"], ["floats", "the rounding of floats"]],
+    (guess) => {
+      const shown = get("shown");
+      if (guess && !shown.includes(SCALED)) put({ shown: [...shown, SCALED] });
+      else say();
+    },
+  );
+  const reason = "A parameter of the update becomes smaller than any float, is rounded to 0, and stays there.";
+
+  const entries = Object.entries(panels);
+  const ofDomain = (domain) => entries.filter(([, panel]) => panel.domain === domain);
+  const domains = [...new Set(entries.map(([, panel]) => panel.domain))];
+  const go = (panel) => {
+    asked.reveal();
+    put({ panel });
   };
-  const [domainLabel, domain] = chooser("domain", domains.map((d) => [d, d]), panels[model.get("panel")].domain, (value) => set("panel", fill(value)));
-  const [statisticLabel, statistic] = chooser("statistic", Object.entries(model.get("statistics")), model.get("statistic"), (value) => set("statistic", value));
-  controls.append(domainLabel, schemeLabel, statisticLabel);
-  const boxes = document.createElement("div");
-  boxes.className = "pu-sv-controls";
-  const checks = Object.entries(model.get("labels")).map(([update, text]) => {
-    const label = document.createElement("label");
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.addEventListener("change", () => {
-      const shown = model.get("shown").filter((u) => u !== update);
-      set("shown", box.checked ? [...shown, update] : shown);
+  const domain = select("domain", domains.map((name) => [name, name]), panels[get("panel")].domain,
+    (name) => go(ofDomain(name)[0][0]));
+  const schemes = html("span", {});
+  const statistic = select("statistic", Object.entries(get("statistics")), get("statistic"),
+    (name) => put({ statistic: name }));
+  const boxes = Object.entries(labels).map(([update, text]) => {
+    const input = html("input", { type: "checkbox" });
+    input.addEventListener("change", () => {
+      const others = get("shown").filter((u) => u !== update);
+      put({ shown: input.checked ? [...others, update] : others });
     });
-    const swatch = document.createElement("span");
-    swatch.className = "pu-sv-swatch";
-    swatch.style.background = model.get("colours")[update];
-    label.append(box, swatch, ` ${text}`);
-    boxes.append(label);
-    return [update, box];
+    const swatch = html("span", { class: "pu-live-swatch", style: `--tone:${get("colours")[update]}` });
+    const name = html("span", {}, text);
+    return { update, input, name, label: html("label", { class: "pu-live-choice" }, input, swatch, name) };
   });
-  const refresh = () => {
-    const panel = panels[model.get("panel")];
-    const shown = Object.keys(model.get("labels")).filter((u) => model.get("shown").includes(u));
-    domain.value = panel.domain;
-    fill(panel.domain);
-    statistic.value = model.get("statistic");
-    checks.forEach(([update, box]) => { box.checked = shown.includes(update); });
-    draw(svg, panel, model.get("statistic"), shown, model);
-    const sentence = describe(panel, model.get("statistic"), shown, model.get("labels"));
-    svg.setAttribute("aria-label", sentence);
-    words.textContent = sentence;
-  };
-  ["panel", "statistic", "shown"].forEach((key) => model.on(`change:${key}`, refresh));
-  root.append(controls, boxes, svg, words);
-  el.append(root);
-  refresh();
+  frame(el, "sweep", asked.box,
+    html("div", { class: "pu-live-bar" }, domain, schemes, statistic),
+    html("div", { class: "pu-live-bar pu-live-curves" }, ...boxes.map(({ label }) => label)),
+    room,
+    html("p", { class: "pu-live-key" }, "Band: 95 % interval. Ring: some runs did not end within a million steps."),
+    words);
+
+  const shownNow = () => Object.keys(labels).filter((u) => get("shown").includes(u));
+  // Until the figure is open, only one curve of PG-ES can be chosen, and its name does not say how it was made.
+  const open = () => asked.open() || get("shown").includes(SCALED);
+  const named = () => (open() ? labels : { ...labels, [PLAIN]: escort });
+
+  const redraw = fit(room, (width) => {
+    const panel = panels[get("panel")];
+    const which = get("statistic");
+    const shown = shownNow().filter((u) => panel.curves[u]);
+    const share = which === "censored";
+    const [low, high] = range(panel, which, shown);
+    const [first, last] = [panel.axis[0], panel.axis.at(-1)];
+    const { line, at, up } = axes(picture, width, HIGH,
+      { from: first, to: last, log: !panel.linear, ticks: panel.linear ? wholes(first, last) : undefined, title: panel.axis_words },
+      { from: low, to: high, log: !share, ticks: share ? [0, 0.25, 0.5, 0.75, 1] : undefined, title: `${share ? "" : "steps, "}${get("statistics")[which]}` });
+    shown.forEach((u) => {
+      const triples = panel.curves[u][which];
+      const group = svg("g", { style: `--tone:${get("colours")[u]}` }, picture);
+      const edge = (i) => panel.axis.map((x, k) => `${at(x).toFixed(1)},${up(triples[k][i]).toFixed(1)}`);
+      svg("polygon", { points: [...edge(1), ...edge(2).reverse()].join(" "), class: "pu-live-fill", "fill-opacity": 0.18 }, group);
+      line(panel.axis.map((x, k) => [x, triples[k][0]]), { class: "pu-live-curve", "stroke-dasharray": get("dashes")[u] }, group);
+      panel.axis.forEach((x, k) => {
+        const gone = panel.curves[u].censored[k][0];
+        const mark = svg("circle", { cx: at(x), cy: up(triples[k][0]), r: 3.4, class: gone > 0 ? "pu-live-path" : "pu-live-fill" }, group);
+        svg("title", {}, mark, `${named()[u]}: ${triples[k].map(format).join(", ")}; censored ${format(gone)}`);
+      });
+    });
+  });
+
+  function say() {
+    const sentence = describe(panels[get("panel")], get("statistic"), shownNow(), named());
+    picture.setAttribute("aria-label", sentence);
+    boxes.forEach(({ update, name, label }) => {
+      name.textContent = named()[update];
+      label.style.display = update === SCALED && !open() ? "none" : "";
+    });
+    const found = asked.guess() ? `${asked.judge(["floats"], reason)}Compare ${labels[PLAIN]} with ${labels[SCALED]}. ` : "";
+    const text = `${found}${sentence}`;
+    if (words.textContent !== text) words.textContent = text;
+  }
+
+  function draw() {
+    const panel = panels[get("panel")];
+    domain.set(panel.domain);
+    statistic.set(get("statistic"));
+    const own = ofDomain(panel.domain).map(([key, { scheme_words: scheme }]) => [key, scheme]);
+    keepFocus(() => schemes.replaceChildren(select("scheme", own, get("panel"), go)));
+    boxes.forEach(({ update, input }) => { input.checked = shownNow().includes(update); });
+    redraw();
+    say();
+  }
+  const keepFocus = focusKeeper(schemes);
+  ["panel", "statistic", "shown"].forEach((key) => model.on(`change:${key}`, later(draw)));
+  draw();
 }
 
 export default kept(render);

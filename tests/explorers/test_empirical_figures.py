@@ -16,7 +16,7 @@ from pu_lib.experiments.live import flip_times, rerun
 from pu_lib.experiments.results import PANELS, PAPER_PANELS, STATISTICS, committed
 from pu_lib.experiments.rounding import pair, passed_without, shares
 from pu_lib.experiments.speeds import recorded, sources
-from pu_lib.explorers.sweep_viewer import SweepViewer, panel_data
+from pu_lib.explorers.sweep_viewer import PLAIN, SweepViewer, panel_data
 
 
 @pytest.mark.parametrize("name", PAPER_PANELS)
@@ -186,6 +186,34 @@ def test_viewer_has_the_numbers_of_every_panel():
     np.testing.assert_allclose(median, curves.point("median")[2], rtol=1e-2)
     assert len(json.dumps(data)) < 400_000
     assert SweepViewer(panels=data, panel="cliff").statistic == "median"
+
+
+def test_viewer_has_the_wall_that_plain_floats_make():
+    data = panel_data()
+    plain, scaled = (data["cliff"]["curves"][key]["median"] for key in (PLAIN, "pg-es"))
+    assert plain[-1][0] == 1e6
+    assert scaled[-1][0] < 2e4
+    assert PLAIN not in data["chain/NoExplo/10"]["curves"]  # no such runs
+
+
+def test_viewer_shows_the_curve_without_rounding_after_a_guess(open_figure):
+    viewer = SweepViewer.of()
+    viewer.panel = "cliff"
+    page = open_figure(viewer)
+    shown = "models[0].get('shown')"
+    words = page.locator(".pu-live-words")
+    assert "pg-es" not in page.evaluate(shown)
+    assert words.inner_text().startswith("Cliff, HiOffPol")
+    assert "floats" not in words.inner_text()  # nor does the checkbox tell the answer
+    assert page.get_by_role("checkbox", name="PG-ES").count() == 1
+    page.get_by_role("radio", name="its steps: it diverges").check()
+    words.filter(has_text="Not quite").wait_for()
+    assert page.get_by_role("checkbox", name="PG-ES").count() == 2
+    assert "pg-es" in page.evaluate(shown)
+    page.get_by_role("radio", name="the rounding of floats").check()
+    words.filter(has_text="was right").wait_for()
+    page.get_by_role("combobox", name="domain").select_option("Random MDPs")
+    words.filter(has_text="Random MDPs, NoExplo").wait_for()
 
 
 def test_viewer_describes_the_lowest_point(viewer):

@@ -113,13 +113,18 @@ def test_ledger_table_rejects_unknown_chapter() -> None:
 def test_status_summary_has_a_row_for_every_statement() -> None:
     table = what_stands()
     stated = [claim for claim in ledger() if claim.scope is Scope.STATEMENT]
-    heads = re.findall(r'<th scope="row">(.*?)<br>', table)
+    heads = re.findall(r'<th scope="row">([^<]*)<br>', table)
     assert sorted(heads) == sorted(html.escape(claim.number) for claim in stated)
+    shown, _, folded = table.partition("<details")
+    assert re.findall(r'<th scope="row">([^<]*)<br>', shown)[:2] == ["Theorem 2", "Theorem 4(i)"]
+    heads = re.findall(r'<th scope="row">([^<]*)<br>', folded)
     assert heads[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
+    assert f"{len(heads)} statements hold as printed: {', '.join(heads)}" in folded
     assert table.count("<dt>Printed</dt>") == len(stated)
     corrected = [claim for claim in stated if claim.correction]
     assert table.count("<dt>What stands</dt>") == len(stated)
-    assert all(to_html(claim.correction) in table for claim in corrected)
+    assert all(to_html(claim.correction) in shown for claim in corrected)
+    assert len(heads) == len(stated) - len(corrected)
     assert table.count("<small>") == len(corrected)
     assert '<th scope="row">Table 1</th>' in table
 

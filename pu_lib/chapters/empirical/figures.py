@@ -14,6 +14,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,9 +55,13 @@ def _results(results: Results | None) -> Results:
 
 
 def legend_below(fig: BookFigure, ax: Axes, n_columns: int) -> None:
-    """Draw the legend of `ax` below all axes of the figure, in at most `n_columns` columns."""
+    """Draw the legend of `ax` below all axes of the figure, in at most `n_columns` columns.
+
+    The rows are about equally long.
+    """
     handles, labels = ax.get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), n_columns))
+    n_rows = ceil(len(labels) / n_columns)
+    fig.legend(handles, labels, loc="outside lower center", ncols=ceil(len(labels) / n_rows))
 
 
 def band(ax: Axes, x: Floats, low: Floats, high: Floats, colour: str) -> None:
