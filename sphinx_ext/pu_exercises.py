@@ -75,9 +75,10 @@ def chapters(root: Path = ROOT) -> Iterator[Chapter]:
     contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     for entry in (entry for part in contents["parts"] for entry in part["chapters"]):
         files = [each["file"] for each in (entry, *entry.get("sections", ()))]
-        if not (root / f"{files[0]}.ipynb").exists():
+        notebooks = [file for file in files if (root / f"{file}.ipynb").exists()]
+        if files[0] not in notebooks:
             continue
-        pages = tuple(file.removeprefix("book/") for file in files)
+        pages = tuple(file.removeprefix("book/") for file in notebooks)
         first = _sources(root, pages[0])
         text, code = (
             "\n\n".join(s for kind, s in first if kind == k) for k in ("markdown", "code")

@@ -36,8 +36,8 @@ def draw_counts() -> Figure:
         results = outcomes(REMEDIES[label], NS)
         left.plot(NS, [x.count for x in results], **look)
         right.plot(NS, [max(x.regret, 1e-8) for x in results], **look | {"label": None})
-    left.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="steps $n'$ to unlearn")
-    right.set(xscale="log", yscale="log", xlabel="steps $n$", ylabel="regret at the change")
+    left.set(xscale="log", yscale="log", xlabel="updates $n$", ylabel="updates $n'$ to unlearn")
+    right.set(xscale="log", yscale="log", xlabel="updates $n$", ylabel="regret at the change")
     fig.legend(loc="outside upper center", ncols=4)
     return fig
 
