@@ -132,7 +132,7 @@ def page_table(found: Sequence[Chapter]) -> list[str]:
 
 def exercise_table(found: Sequence[Chapter]) -> list[str]:
     """Return a Markdown table of all exercises."""
-    lines = ["| chapter | exercise | difficulty | minutes |", "|:--|:--|:--|--:|"]
+    lines = ["| chapter | exercise | difficulty | min |", "|:--|:--|:--|--:|"]
     for chapter in found:
         for number, each in enumerate(chapter.exercises):
             page = f"{{doc}}`{chapter.name}`" if number == 0 else ""

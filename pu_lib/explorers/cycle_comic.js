@@ -3,7 +3,7 @@
 
 // The picture of a step, and the small one in the strip: its size, where the states are, their radius,
 // how far arrows bend and how far a loop reaches, in radii. The small one has no room for rare actions.
-const LARGE = { box: [520, 300], places: [[120, 150], [320, 55], [320, 245], [465, 150]], radius: 24, bend: 26, loop: 3.75, rarest: 0 };
+const LARGE = { box: [520, 300], places: [[120, 150], [320, 55], [320, 245], [465, 150]], radius: 28, bend: 26, loop: 3.3, rarest: 0 };
 const SMALL = { box: [200, 150], places: [[54, 75], [122, 27], [122, 123], [178, 75]], radius: 20, bend: 9, loop: 2.5, rarest: 0.02 };
 const SUB = ["₀", "₁", "₂"];
 const a_ = (a) => `a${SUB[a]}`;
@@ -95,11 +95,11 @@ function render({ model, el }) {
       svg("circle", { cx, cy, r: size.radius, class: "pu-live-state" }, picture);
       if (s === state) svg("circle", { cx, cy, r: size.radius + 5, class: "pu-live-now" }, picture);
       if (!large) {
-        if (s < 3) svg("text", { x: cx, y: cy + 9, "text-anchor": "middle", "font-weight": 600, style: "font-size: 29px" }, picture, `${s}`);
+        if (s < 3) svg("text", { x: cx, y: cy + 11, "text-anchor": "middle", "font-weight": 600, style: "font-size: 32px" }, picture, `${s}`);
         return;
       }
-      svg("text", { x: cx, y: cy + (s < 3 ? -2 : 5), "text-anchor": "middle", "font-weight": 600 }, picture, s_(s));
-      if (s < 3) svg("text", { x: cx, y: cy + 13, "text-anchor": "middle", class: "pu-live-faint" }, picture, value(v[s]));
+      svg("text", { x: cx, y: cy + (s < 3 ? -3 : 6), "text-anchor": "middle", "font-weight": 600 }, picture, s_(s));
+      if (s < 3) svg("text", { x: cx, y: cy + 14, "text-anchor": "middle", class: "pu-live-faint" }, picture, value(v[s]));
     });
   }
 
