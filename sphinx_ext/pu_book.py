@@ -485,7 +485,7 @@ def add_next_on_path(
     following = dict(zip(path, list(path)[1:], strict=False)).get(name)
     link = "the end"
     if following:
-        link = f'next <a href="{following}.html">{html.escape(path[following])}</a>'
+        link = f'next <a href="{following}.html" rel="next">{html.escape(path[following])}</a>'
     context["body"] += (
         '<nav class="pu-path" aria-label="Reading path">'
         f"<p>{start} {place} of {len(path)}: {link}</p></nav>"

@@ -281,7 +281,8 @@ def test_pages_on_the_reading_path_link_to_the_next_page() -> None:
     context = {name: {"body": ""} for name in ("argument", "rates", "domino")}
     for name, given in context.items():
         pu_book.add_next_on_path(app, f"book/{name}", "", given, None)
-    assert '1 of 2: next <a href="rates.html">Rates &amp; more</a>' in context["argument"]["body"]
+    link = '1 of 2: next <a href="rates.html" rel="next">Rates &amp; more</a>'
+    assert link in context["argument"]["body"]
     assert "2 of 2: the end" in context["rates"]["body"]
     assert context["domino"]["body"] == ""
 
