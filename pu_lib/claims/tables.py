@@ -373,7 +373,9 @@ def what_stands() -> Html:
     table = '<p><a href="table-1.html">All entries</a></p>'
     rows = [*map(_standing_row, corrected), ("Table 1", counted + table)]
     title = f"{len(as_printed)} statements hold as printed"
-    names = ", ".join(html.escape(claim.number) for claim in as_printed)
+    partly = {_head(claim) for claim in corrected}
+    named = (claim.number if _head(claim) in partly else _head(claim) for claim in as_printed)
+    names = html.escape(", ".join(dict.fromkeys(named)))
     return Html(
         _stands_table(rows, "What stands with a correction, and what fails")
         + '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
@@ -381,6 +383,12 @@ def what_stands() -> Html:
         '<div class="sd-summary-content sd-card-body">'
         f"{_stands_table(list(map(_standing_row, as_printed)), title)}</div></details>"
     )
+
+
+def _head(claim: Claim) -> str:
+    """Return the number of a statement without its part, as "Theorem 3" of "Theorem 3 (CE)"."""
+    head = re.match(r"\w+ \d+(?!\.)", claim.number)
+    return head.group() if head else claim.number
 
 
 def _stands_table(rows: Sequence[tuple[str, ...]], caption: str) -> Html:

@@ -43,9 +43,10 @@ export function format(x) {
 }
 
 function render({ model, el }) {
-  const { get, put } = attributes(model);
+  const { get, put, values } = attributes(model);
   const panels = get("panels");
   const labels = get("labels");
+  const order = get("kept").shown.each.values; // a saved page sorts the keys of `labels`
   const picture = svg("svg", { role: "img" });
   const room = html("div", {}, picture);
   const words = html("p", { class: "pu-live-words", "aria-live": "polite" });
@@ -61,7 +62,7 @@ function render({ model, el }) {
   );
   const reason = "A parameter of the update becomes smaller than any float, is rounded to 0, and stays there.";
 
-  const entries = Object.entries(panels);
+  const entries = values("panel").map((key) => [key, panels[key]]);
   const ofDomain = (domain) => entries.filter(([, panel]) => panel.domain === domain);
   const domains = [...new Set(entries.map(([, panel]) => panel.domain))];
   const go = (panel) => {
@@ -71,16 +72,16 @@ function render({ model, el }) {
   const domain = select("domain", domains.map((name) => [name, name]), panels[get("panel")].domain,
     (name) => go(ofDomain(name)[0][0]));
   const schemes = html("span", {});
-  const statistic = select("statistic", Object.entries(get("statistics")), get("statistic"),
+  const statistic = select("statistic", values("statistic").map((key) => [key, get("statistics")[key]]), get("statistic"),
     (name) => put({ statistic: name }));
-  const boxes = Object.entries(labels).map(([update, text]) => {
+  const boxes = order.map((update) => {
     const input = html("input", { type: "checkbox" });
     input.addEventListener("change", () => {
       const others = get("shown").filter((u) => u !== update);
       put({ shown: input.checked ? [...others, update] : others });
     });
     const swatch = html("span", { class: "pu-live-swatch", style: `--tone:${get("colours")[update]}` });
-    const name = html("span", {}, text);
+    const name = html("span", {}, labels[update]);
     return { update, input, name, label: html("label", { class: "pu-live-choice" }, input, swatch, name) };
   });
   frame(el, "sweep", asked.box,
@@ -90,7 +91,7 @@ function render({ model, el }) {
     html("p", { class: "pu-live-key" }, "Band: 95 % interval. Ring: some runs did not end within a million steps."),
     words);
 
-  const shownNow = () => Object.keys(labels).filter((u) => get("shown").includes(u));
+  const shownNow = () => order.filter((u) => get("shown").includes(u));
   // Until the figure is open, only one curve of PG-ES can be chosen, and its name does not say how it was made.
   const open = () => asked.open() || get("shown").includes(SCALED);
   const named = () => (open() ? labels : { ...labels, [PLAIN]: escort });
@@ -126,7 +127,7 @@ function render({ model, el }) {
       name.textContent = named()[update];
       label.style.display = update === SCALED && !open() ? "none" : "";
     });
-    const found = asked.guess() ? `${asked.judge(["floats"], reason)}Compare ${labels[PLAIN]} with ${labels[SCALED]}. ` : "";
+    const found = asked.guess() ? `${asked.judge(["floats"], reason)}Compare “${labels[PLAIN]}” with “${labels[SCALED]}”. ` : "";
     const text = `${found}${sentence}`;
     if (words.textContent !== text) words.textContent = text;
   }
