@@ -182,7 +182,7 @@ def test_page_opened_from_disk_works(book: Path, tab: Page, name: str) -> None:
     _check_paper(visit)
     if name == "book/ledger":
         _check_sheets(visit)
-    if name == "book/guide":
+    if name == "book/more-on-guide":
         _check_sheet_of_recommendations(visit)
     visit.close()
 

@@ -310,9 +310,9 @@ def test_every_recommendation_links_to_its_claims() -> None:
     assert claims == {name for a in guide.ADVICE.values() for name in a.claims if "guide:" in name}
 
 
-def cell_with(words: str) -> str:
-    """Return the text of the only cell of the guide that contains these words."""
-    notebook = nbformat.read(ROOT / "book" / "guide.ipynb", 4)
+def cell_with(words: str, page: str = "more-on-guide") -> str:
+    """Return the text of the only cell of a page that contains these words."""
+    notebook = nbformat.read(ROOT / "book" / f"{page}.ipynb", 4)
     (cell,) = (cell for cell in notebook.cells if words in cell.source)
     return str(cell.source)
 
@@ -327,7 +327,9 @@ def test_every_row_of_advice_in_prose_links_to_a_claim(words: str, least: int) -
 
 
 def test_first_three_hundred_words_say_what_to_try_its_cost_and_its_limits() -> None:
-    beginning = " ".join(cell_with("**In short.**").split()[:306])  # 300 words after the title
+    beginning = " ".join(
+        cell_with("**In short.**", "guide").split()[:306]
+    )  # 300 words after the title
     for words in ("F.cross_entropy(", "**What it costs.**", "**What was not shown.**"):
         assert words in beginning
     assert "Nothing was tried with a large network" in beginning
@@ -371,7 +373,7 @@ def test_losses_of_the_table_are_the_steps_of_the_updates() -> None:
     best, loss = LOSSES["ce"].code.splitlines()  # another test executes the loss
     assert loss.replace("best", best.removeprefix("best = ")) == guide.CE.strip("`")
     assert guide.CE.strip("`").partition(" = ")[2].replace("(f,", "(scores,") in cell_with(
-        "In short"
+        "In short", "guide"
     )
 
 
