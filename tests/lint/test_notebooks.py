@@ -41,22 +41,11 @@ def test_cells_that_only_confirm_claims_hide_their_code(notebook: Path) -> None:
         assert hidden or not only_confirms(cell.source), cell.source
 
 
-TOLD_LATER = {
-    "empirical",
-    "function-approximation",
-    "more-than-two-actions",
-    "networks",
-    "remedies",
-    "updates",
-}
-"""Pages that may still say how to install the library."""
-
-
 @per_notebook
 def test_only_one_page_says_how_to_install(notebook: Path) -> None:
     """The page *Cite, license, contact, run* does; the search for *install* finds it."""
     texts = [cell.source for cell in cells(notebook, "markdown") if "pip install" in cell.source]
-    assert not texts or notebook.stem in TOLD_LATER, texts
+    assert not texts, texts
 
 
 @per_notebook
