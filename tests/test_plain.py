@@ -155,6 +155,15 @@ def test_outputs_replace_widgets_by_a_sentence() -> None:
     assert plain.without_widget(stderr | {"name": "stdout"}) is not None
 
 
+def test_assertions_explain_themselves() -> None:
+    source = "π = 3\nassert π == 3  # three\nassert (\n    π < 4\n)\nassert π, 'Why?'"
+    code = plain.explained(source)
+    assert code.count(plain.CHANGED) == 2
+    assert code.endswith("assert π, 'Why?'")
+    with pytest.raises(AssertionError, match="If you changed a cell above"):
+        exec(code.replace("π = 3", "π = 2"), {})
+
+
 def test_tables_and_questions_become_markdown() -> None:
     name = "thm:unlearn/i/pg-sm"
     number = next(claim.number for claim in plain.ledger() if claim.id == name)

@@ -49,6 +49,8 @@ HIDDEN = {"remove-input", "remove-cell", "hide-cell", "hide-input"}
 """Tags of cells whose code the book hides."""
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 """Metadata with which Jupyter and Colab hide the code of a cell."""
+CHANGED = "This line checks what the text says. If you changed a cell above, the result may differ."
+"""The message of an assertion that has none."""
 DIGEST = "pu_lib_digest"
 """The key of a copy's hash in its metadata."""
 
@@ -331,6 +333,7 @@ def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, A
         elif answer := answer_of(text):
             cells.append(_markdown(cell["id"], answer))
         elif number in needed:
+            text = explained(text)
             is_hidden = bool(HIDDEN & set(metadata.get("tags", [])))
             shown = [without_widget(output) for output in executed.get(cell["id"], [])]
             cells.append(
@@ -365,6 +368,21 @@ def needed_cells(cells: Sequence[dict[str, Any]]) -> set[int]:
             needed.add(number)
             used = used | read  # an assigned name may be read before
     return needed
+
+
+def explained(source: str) -> str:
+    """Return code in which each assertion has a message, for readers who change a notebook."""
+    lines = [line.encode() for line in source.split("\n")]  # columns count bytes
+    tree = ast.parse(re.sub(r"^%.*$", "", source, flags=re.MULTILINE))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and node.msg is None:
+            line, column = (node.end_lineno or 0) - 1, node.end_col_offset
+            lines[line] = b"%b, %b%b" % (
+                lines[line][:column],
+                json.dumps(CHANGED).encode(),
+                lines[line][column:],
+            )
+    return b"\n".join(lines).decode()
 
 
 def names_of(source: str) -> tuple[set[str], set[str]]:
