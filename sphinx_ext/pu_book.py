@@ -114,9 +114,11 @@ def require_assets(app: Sphinx) -> None:
 
 
 def copy_assets(app: Sphinx, exception: Exception | None) -> None:
-    """Copy the browser assets into the book's ``_static/vendor``."""
+    """Copy the browser assets into the book's ``_static/vendor``, and delete source maps."""
     if exception is not None or app.builder.format != "html":
         return
+    for path in (Path(app.outdir) / "_static").rglob("*.map"):
+        path.unlink()
     vendor = Path(app.outdir) / "_static" / "vendor"
     for pattern, name in ASSETS.items():
         target = vendor / name

@@ -208,6 +208,7 @@ EXEMPT = {
     "tools/translate.py": 1,  # a generated file of the library
     "tools/note.py": 3,  # the sources of the article in the build folder
     "tools/mutants.py": 3,  # copies of the repository; outcomes are appended
+    "tools/classroom.py": 1,  # a page to print in the build folder
     "tools/pdf.py": 1,  # a page of the book build
     "tools/proofs.py": 2,  # sources and a query for Rocq in the build folder
 }
