@@ -98,7 +98,8 @@ def standing() -> Html:
     total = f"<b>{sum(counts.values())} statements</b>"
     claims = f'<a href="ledger.html">{len(ledger())} claims</a>'
     return Html(
-        f'<div class="standing"><p>{total}, {claims}, each with a check</p><ul>{items}</ul></div>'
+        f'<div class="standing"><p>{total}, {claims} of the paper and of this book, each with a '
+        f"check</p><ul>{items}</ul></div>"
     )
 
 
