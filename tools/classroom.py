@@ -39,6 +39,15 @@ PROGRAM = re.compile(r"^```python\n(.*?)^```\n*", re.DOTALL | re.MULTILINE)
 CALL = re.compile(r"`(\w+)\(")
 FONTS = MODULES / "mathjax" / "es5" / "output" / "chtml" / "fonts" / "woff-v2"
 
+RULES = re.compile(r"^\| update \|.*\n(?:\|.*\n?)+", re.MULTILINE)
+"""The table of the five updates."""
+SYMBOLS = r"""At one state $q$ are the values of its actions, $a_q$ is the best action, $\pi$ the
+policy, $\mathrm{adv}(a)=q(a)-\sum_b\pi(b)q(b)$ the advantage, and $w$ the step size times the weight of the
+state. *The wall* is the edge of the simplex, where DI stops. $n'$ is the number of updates after
+which $n$ updates towards another action are undone; a *strict* count asks for one probability
+strictly below its start."""
+"""What the symbols of the exercises mean."""
+
 STYLE = """
 @page { size: A4; margin: 20mm 18mm; }
 body { font: 10.5pt/1.5 Georgia, serif; color: #111; }
@@ -78,6 +87,7 @@ def notebook(chapter: Chapter, book: Book, key: bool, repository: str = "") -> d
     head = f"# {chapter.title}: {what}\n\n{many}{f', about {minutes} minutes' if minutes else ''}."
     cells = [_markdown("title", f"{head} Numbers of theorems and figures are those of the book.")]
     cells += [install_cell(repository)] if repository else []
+    cells.append(_markdown("rules", rules(book)))
     cells.append(_code("set-up", f"# Run this cell first.\n{set_up(chapter)}"))
     for each in chapter.exercises:
         words = book.places[each.label].words
@@ -106,6 +116,14 @@ def _solution(exercise: Exercise, book: Book) -> Iterator[dict[str, Any]]:
             yield _code(name, part)
         elif part.strip():
             yield _markdown(name, plain_markdown(part, book, exercise.page))
+
+
+def rules(book: Book) -> str:
+    """Return the table of the five updates from the chapter on them, with its symbols explained."""
+    text = (ROOT / "book" / "updates.ipynb").read_text("utf-8")
+    cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+    (table,) = (match[0] for match in map(RULES.search, cells) if match)
+    return f"{plain_markdown(table, book, 'updates')}\n\n{SYMBOLS}"
 
 
 def set_up(chapter: Chapter) -> str:
