@@ -42,10 +42,10 @@ FONTS = MODULES / "mathjax" / "es5" / "output" / "chtml" / "fonts" / "woff-v2"
 RULES = re.compile(r"^\| update \|.*\n(?:\|.*\n?)+", re.MULTILINE)
 """The table of the five updates."""
 SYMBOLS = r"""At one state $q$ are the values of its actions, $a_q$ is the best action, $\pi$ the
-policy, $\mathrm{adv}(a)=q(a)-\sum_b\pi(b)q(b)$ the advantage, and $w$ the step size times the weight of the
-state. *The wall* is the edge of the simplex, where DI stops. $n'$ is the number of updates after
-which $n$ updates towards another action are undone; a *strict* count asks for one probability
-strictly below its start."""
+policy, $\mathrm{adv}(a)=q(a)-\sum_b\pi(b)q(b)$ the advantage, and $w$ the step size times the
+weight of the state. *The wall* is the edge of the simplex, where DI stops. $n'$ is the number of
+updates after which $n$ updates towards another action are undone; a *strict* count asks for one
+probability strictly below its start."""
 """What the symbols of the exercises mean."""
 
 STYLE = """
