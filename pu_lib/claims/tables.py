@@ -374,9 +374,7 @@ def what_stands() -> Html:
     table = '<p><a href="table-1.html">All entries</a></p>'
     rows = [*map(_standing_row, corrected), ("Table 1", counted + table)]
     title = f"{len(as_printed)} statements hold as printed"
-    partly = {_head(claim) for claim in corrected}
-    named = (claim.number if _head(claim) in partly else _head(claim) for claim in as_printed)
-    names = html.escape(", ".join(dict.fromkeys(named)))
+    names = html.escape("; ".join(_names(as_printed, corrected)))
     return Html(
         _stands_table(rows, "What stands with a correction, and what fails")
         + '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3">'
@@ -384,6 +382,19 @@ def what_stands() -> Html:
         '<div class="sd-summary-content sd-card-body">'
         f"{_stands_table(list(map(_standing_row, as_printed)), title)}</div></details>"
     )
+
+
+def _names(as_printed: Sequence[Claim], corrected: Sequence[Claim]) -> Iterable[str]:
+    """Return the names of statements that hold as printed, beside those that need a correction."""
+    partly = {_head(claim) for claim in corrected}
+    heads = [c.number if _head(c) in partly else _head(c) for c in as_printed]
+    for head, parts in Counter(heads).items():
+        if parts > 1:
+            yield f"{head} ({parts} parts)"
+        elif any(claim.number.startswith(f"{head}, ") for claim in corrected):
+            yield f"{head} in general"  # not for a named update
+        else:
+            yield head
 
 
 def _head(claim: Claim) -> str:

@@ -119,9 +119,10 @@ def test_status_summary_has_a_row_for_every_statement() -> None:
     assert re.findall(r'<th scope="row">([^<]*)<br>', shown)[:2] == ["Theorem 2", "Theorem 4(i)"]
     heads = re.findall(r'<th scope="row">([^<]*)<br>', folded)
     assert heads[:3] == ["Proposition 1", "Proposition 2", "Theorem 1"]
-    assert f"{len(heads)} statements hold as printed: Proposition 1, " in folded
+    assert f"{len(heads)} statements hold as printed: Proposition 1; " in folded
     # all parts of Theorem 3 hold, but only one of Theorem 5
-    assert "Theorem 1, Theorem 3, Theorem 5(ii), Theorem 6(i), Corollary 7" in folded
+    assert "; Theorem 1; Theorem 3 (6 parts); Theorem 5(ii); Theorem 6(i) in general; " in folded
+    assert "; Lemma 13; Section 3.1, uniqueness</summary>" in folded
     assert table.count("<dt>Printed</dt>") == len(stated)
     corrected = [claim for claim in stated if claim.correction]
     assert table.count("<dt>What stands</dt>") == len(stated)
