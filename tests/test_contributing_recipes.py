@@ -149,7 +149,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             code("from pu_lib.explorers import Noise\n\nNoise()", id="explorer"),
             markdown("## The answer", id="the-answer"),
             code(
-                'from pu_lib.claims.tables import answer\n\nanswer(("sec:asymp", "No."))',
+                'from pu_lib.claims.tables import versus\n\nversus(("sec:asymp", "A.", "B."))',
                 id="answer",
             ),
         ],

@@ -403,17 +403,15 @@ def names_of(source: str) -> tuple[set[str], set[str]]:
 
 
 def answer_of(source: str) -> str:
-    """Return what `answer`, `versus` or `question` shows as Markdown; for other code, nothing."""
+    """Return what `versus` or `question` shows as Markdown; for other code, nothing."""
     last = ast.parse(re.sub(r"^%.*$", "pass", source, flags=re.MULTILINE)).body[-1:]
     call = last[0].value if last and isinstance(last[0], ast.Expr) else None
     name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-    if not isinstance(call, ast.Call) or name not in ("answer", "versus", "question"):
+    if not isinstance(call, ast.Call) or name not in ("versus", "question"):
         return ""
     claims = {claim.id: claim for claim in ledger()}
     arguments = [ast.literal_eval(argument) for argument in call.args]
-    if name == "answer":
-        lines = [f"- **{claims[claim].status.value}** {text}" for claim, text in arguments]
-    elif name == "versus":
+    if name == "versus":
         lines = ["| Statement | As stated | What holds |", "|:--|:--|:--|"]
         for claim, printed, holds in arguments:
             head = f"**{claims[claim].number}**: *{claims[claim].status.value}*"

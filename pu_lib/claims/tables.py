@@ -278,19 +278,7 @@ def _place(erratum: Erratum) -> str:
     )
 
 
-# The answer of a chapter
-
-
-def answer(*lines: tuple[str, str]) -> Html:
-    """Return the answer of a chapter as an HTML list.
-
-    Each line has the identifier of a claim, which is shown as a badge, and a text with formulas
-    between dollars. Raises a `ValueError` if there is no such claim.
-    """
-    items = "".join(
-        f"<li>{badge(_claim(name).status)} {to_html(said)}</li>" for name, said in lines
-    )
-    return Html(f'<ul class="answer">{items}</ul>')
+# What was stated, and what holds
 
 
 def versus(*rows: tuple[str, str, str]) -> Html:
