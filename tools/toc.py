@@ -175,7 +175,6 @@ def main() -> int:
     files |= {name: partial(str, page) for name, page in ledger_pages().items()}
     for name, write in files.items():
         path, new = ROOT / name, write()
-        path.parent.mkdir(exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != new:
             replace_file(path, new)
             print(f"{name} was updated.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from typing import Any
 
 import traitlets
@@ -12,12 +11,10 @@ from pu_lib.chapters.networks.figures import look_of
 from pu_lib.chapters.networks.learner import TASKS
 from pu_lib.chapters.networks.second_runs import protocol
 from pu_lib.drawing.style import INK
-from pu_lib.explorers.base import Kept, module
+from pu_lib.explorers.base import HERE, Kept, module
 from pu_lib.explorers.controls import one_of, whole
 
 __all__ = ["BackFirst"]
-
-_HERE = pathlib.Path(__file__).parent
 
 
 class BackFirst(Kept):
@@ -34,7 +31,7 @@ class BackFirst(Kept):
     """
 
     _esm = module("plot", "back_first")
-    _css = _HERE / "live.css"
+    _css = HERE / "live.css"
 
     task = one_of("cart pole", "grid", "chain .2")
     training = whole(0, 2, 2)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import traitlets
 
 from pu_lib.chapters.guide.figures import QUESTIONS, RULES, recommendation_texts
-from pu_lib.explorers.base import Kept, module
+from pu_lib.explorers.base import HERE, Kept, module
 
 __all__ = ["Chooser"]
-
-_HERE = pathlib.Path(__file__).parent
 
 
 class Chooser(Kept):
@@ -24,7 +20,7 @@ class Chooser(Kept):
     """
 
     _esm = module("chooser")
-    _css = _HERE / "live.css"
+    _css = HERE / "live.css"
 
     values = traitlets.Enum([key for key, _ in QUESTIONS[0][2]], "all").tag(sync=True)
     policy = traitlets.Enum([key for key, _ in QUESTIONS[1][2]], "table").tag(sync=True)

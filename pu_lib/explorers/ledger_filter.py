@@ -7,16 +7,13 @@ of the page can preset the filter: ``ledger.html?scope=statement&status=open``.
 
 from __future__ import annotations
 
-import pathlib
-
 import anywidget
 import traitlets
 
 from pu_lib.claims.tables import SCOPES, scope_counts, status_counts
+from pu_lib.explorers.base import HERE
 
 __all__ = ["LedgerFilter"]
-
-_HERE = pathlib.Path(__file__).parent
 
 
 class LedgerFilter(anywidget.AnyWidget):
@@ -32,8 +29,8 @@ class LedgerFilter(anywidget.AnyWidget):
         The scopes and statuses in use, by name, each with its title and its number of claims.
     """
 
-    _esm = _HERE / "ledger_filter.js"
-    _css = _HERE / "ledger_filter.css"
+    _esm = HERE / "ledger_filter.js"
+    _css = HERE / "ledger_filter.css"
 
     scope = traitlets.Unicode().tag(sync=True)
     status = traitlets.Unicode().tag(sync=True)
