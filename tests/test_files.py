@@ -143,6 +143,7 @@ def write_contents(path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
     text = toc.table()
     monkeypatch.setattr(toc, "table", lambda: text)
     monkeypatch.setattr(toc, "ROOT", path.parent)
+    (path.parent / "book").mkdir()
     return lambda: toc.main()
 
 
