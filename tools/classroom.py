@@ -19,10 +19,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import yaml
 from browser import ARGUMENTS, chromium
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+from nbformat.v4 import new_code_cell, new_markdown_cell
 from plain import ROOT, Book, install_cell, names_of, plain_markdown
 from playwright.sync_api import sync_playwright
 
@@ -85,25 +87,25 @@ def notebook(chapter: Chapter, book: Book, key: bool, repository: str = "") -> d
     many = "One exercise" if len(chapter.exercises) == 1 else f"{len(chapter.exercises)} exercises"
     what = "exercises with solutions" if key else "exercises"
     head = f"# {chapter.title}: {what}\n\n{many}{f', about {minutes} minutes' if minutes else ''}."
-    cells = [_markdown("title", f"{head} Numbers of theorems and figures are those of the book.")]
+    title = f"{head} Numbers of theorems and figures are those of the book."
+    cells = [new_markdown_cell(title, id="title")]
     cells += [install_cell(repository)] if repository else []
-    cells.append(_markdown("rules", rules(book)))
-    cells.append(_code("set-up", f"# Run this cell first.\n{set_up(chapter)}"))
+    cells.append(new_markdown_cell(rules(book), id="rules"))
+    cells.append(new_code_cell(f"# Run this cell first.\n{set_up(chapter)}", id="set-up"))
     for each in chapter.exercises:
         words = book.places[each.label].words
         name = f"{words}: {each.title}" if each.title else words
         rated = f"*{each.level}, {each.minutes} minutes*\n\n" if each.level else ""
         text = plain_markdown(each.text, book, each.page)
-        cells.append(_markdown(each.label, f"### {name}\n\n{rated}{text}"))
+        cells.append(new_markdown_cell(f"### {name}\n\n{rated}{text}".strip(), id=each.label))
         if key:
             cells += _solution(each, book)
         elif PROGRAM.search(each.solution):
-            cells.append(_code(f"{each.label}-answer", ""))
+            cells.append(new_code_cell(id=f"{each.label}-answer"))
         else:
-            cells.append(_markdown(f"{each.label}-answer", ""))
+            cells.append(new_markdown_cell(id=f"{each.label}-answer"))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel}
-    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
 def _solution(exercise: Exercise, book: Book) -> Iterator[dict[str, Any]]:
@@ -113,9 +115,10 @@ def _solution(exercise: Exercise, book: Book) -> Iterator[dict[str, Any]]:
     for number, part in enumerate(parts):
         name = f"{exercise.label}-solution-{number}"
         if number % 2:
-            yield _code(name, part)
+            yield new_code_cell(part.strip(), id=name)
         elif part.strip():
-            yield _markdown(name, plain_markdown(part, book, exercise.page))
+            text = plain_markdown(part, book, exercise.page)
+            yield new_markdown_cell(text.strip(), id=name)
 
 
 def rules(book: Book) -> str:
@@ -158,19 +161,6 @@ def imports(path: Path) -> Iterator[ast.Import | ast.ImportFrom]:
             for node in ast.parse(source).body:
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
                     yield node
-
-
-def _markdown(name: str, text: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": _lines(text)}
-
-
-def _code(name: str, text: str) -> dict[str, Any]:
-    cell = {"cell_type": "code", "id": name, "metadata": {}, "source": _lines(text)}
-    return cell | {"execution_count": None, "outputs": []}
-
-
-def _lines(text: str) -> list[str]:
-    return text.strip().splitlines(keepends=True)
 
 
 def pages(notebooks: Sequence[dict[str, Any]]) -> list[str]:
@@ -228,8 +218,7 @@ def write(found: Sequence[Chapter], target: Path, program: str | None) -> Iterat
     }
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-        replace_file(path.with_suffix(".ipynb"), text)
+        replace_file(path.with_suffix(".ipynb"), nbformat.writes(content) + "\n")
     if program is not None:
         print_all(dict(zip(files, pages(list(files.values())), strict=True)), program)
     for chapter in found:

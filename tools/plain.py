@@ -24,7 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import nbformat
 import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell
 from pybtex.database import Person, parse_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -329,9 +331,10 @@ def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, A
     for number, cell in enumerate(notebook["cells"]):
         text, metadata = "".join(cell["source"]), cell["metadata"]
         if cell["cell_type"] == "markdown":
-            cells.append(_markdown(cell["id"], plain_markdown(text, book, path.stem)))
+            text = plain_markdown(text, book, path.stem)
+            cells.append(new_markdown_cell(text, id=cell["id"]))
         elif answer := answer_of(text):
-            cells.append(_markdown(cell["id"], answer))
+            cells.append(new_markdown_cell(answer, id=cell["id"]))
         elif number in needed:
             text = explained(text)
             is_hidden = bool(HIDDEN & set(metadata.get("tags", [])))
@@ -340,7 +343,7 @@ def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, A
                 cell
                 | {
                     "metadata": FOLDED if is_hidden else {},
-                    "source": _lines(f"#@title Run this cell\n{text}" if is_hidden else text),
+                    "source": f"#@title Run this cell\n{text}" if is_hidden else text,
                     "outputs": [output for output in shown if output],
                 }
             )
@@ -348,7 +351,7 @@ def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, A
                 name = figure["name"]
                 caption = plain_markdown(figure["caption"], book, path.stem)
                 text = f'<a id="{name}"></a>\n\n**{book.places[name].words}.** {caption}'
-                cells.append(_markdown(f"{cell['id']}-caption", text))
+                cells.append(new_markdown_cell(text, id=f"{cell['id']}-caption"))
     return notebook | {"cells": cells}
 
 
@@ -438,14 +441,6 @@ def without_widget(output: dict[str, Any]) -> dict[str, Any] | None:
     return None if output.get("name") == "stderr" else output
 
 
-def _markdown(name: str, text: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": _lines(text)}
-
-
-def _lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
-
-
 def install_cell(repository: str) -> dict[str, Any]:
     """Return a cell that installs the library from the public URL of its repository."""
     lines = [
@@ -454,13 +449,7 @@ def install_cell(repository: str) -> dict[str, Any]:
         # the clone precedes the installed library on the path, because it also has the book's runs
         "import sys; sys.path.insert(0, '/tmp/pu-lib')",
     ]
-    cell = {
-        "cell_type": "code",
-        "id": "install",
-        "metadata": {},
-        "source": _lines("\n".join(lines)),
-    }
-    return cell | {"execution_count": None, "outputs": []}
+    return new_code_cell("\n".join(lines), id="install")
 
 
 def write(path: Path, notebook: dict[str, Any]) -> bool:
@@ -474,7 +463,7 @@ def write(path: Path, notebook: dict[str, Any]) -> bool:
             return False
     notebook["metadata"] = notebook["metadata"] | {DIGEST: _digest(notebook["cells"])}
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, json.dumps(notebook, ensure_ascii=False, indent=1) + "\n")
+    replace_file(path, nbformat.writes(nbformat.from_dict(notebook)) + "\n")
     return True
 
 

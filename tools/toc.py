@@ -15,9 +15,10 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+import nbformat
 import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from pu_lib.claims import chapters
 from pu_lib.files import replace_file
@@ -135,18 +136,16 @@ def start(root: Path = ROOT) -> str:
         files = [root / f"{entry['file']}.ipynb" for entry in entries]
         items = [_item(file) for file in files if file.exists()]
         lines += [f"## {part['caption']}", "", *items, ""] if items else []
-    cells = [_cell("markdown", WELCOME), _cell("code", TRY), _cell("markdown", "\n".join(lines))]
-    notebook = {
-        "cells": [*cells, _cell("markdown", CLOSE)],
-        "metadata": {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    for count, cell in enumerate(notebook["cells"]):
+    cells = [
+        new_markdown_cell(WELCOME),
+        new_code_cell(TRY),
+        new_markdown_cell("\n".join(lines).strip()),
+        new_markdown_cell(CLOSE),
+    ]
+    for count, cell in enumerate(cells):
         cell["id"] = f"start-{count}"
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.writes(new_notebook(cells=cells, metadata={"kernelspec": kernel})) + "\n"
 
 
 def _item(file: Path) -> str:
@@ -156,12 +155,6 @@ def _item(file: Path) -> str:
     questions = re.findall(r"\*\*([^*]+\?)\*\*", opening)
     question = f". {' '.join(questions[0].split())}" if questions else ""
     return f"- [{title}](book/{file.name}){question}"
-
-
-def _cell(kind: str, source: str) -> dict[str, Any]:
-    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    lines = source.strip().splitlines(keepends=True)
-    return {"cell_type": kind, "metadata": {}, "source": lines, **code}
 
 
 def main() -> int:
