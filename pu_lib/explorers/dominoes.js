@@ -101,7 +101,7 @@ function render({ model, el }) {
       text = `${grown()}${h === 1 ? "One state, undecided, and told the truth at once."
         : `${h} states in a row, all undecided. Only the last one is told the truth; each of the others leans the wrong way until its right neighbour has fallen.`}${next || " Press Play."}`;
     } else if (!waiting.length) {
-      text = `${grown()}All have fallen: ${spoken(tally())}. ${twins()}From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${plural(2 ** h - 1, "step")}${exactly(2 ** h - 1)}.${next}`;
+      text = `${grown()}All have fallen: ${spoken(tally())}. ${twins()}From this start neither PG-SM nor PG-ES can do it in fewer than 2${superscript(h)} − 1 = ${plural(2 ** h - 1, "step")}${exactly(2 ** h - 1)}.${next}${full()}`;
     } else {
       const left = waiting.map((name) => `${paths[name].times.filter((flip) => flip > now).length} under ${labels[name]}`);
       text = `After ${plural(now, "step")}: ${done.length ? `${called(done)} ${done.length > 1 ? "are" : "is"} done. ` : ""}Still standing: ${spoken(left)}.`;
@@ -126,13 +126,24 @@ function render({ model, el }) {
     return coinciding("rows", same.map(([, group]) => group.map((name) => labels[name])));
   }
 
+  // The verdict on the guess, if one more state adds `extra` steps to `old`.
+  const judged = (old, extra) => asked.judge(
+    [extra >= old ? "all" : 2 * extra >= old ? "half" : "few"],
+    "While the new state waits for the others it learns the wrong action, and must then unlearn it.");
+
+  // The same for the largest number of states, to which none can be added.
+  function full() {
+    if (asked.guess() === null || !more.disabled || grown()) return "";
+    const [all, fewer] = paths[slow].times; // the second state falls as the first of a shorter row
+    return ` ${judged(fewer, all - fewer)}With one state fewer, ${labels[slow]} needs ${digits(fewer)}.`;
+  }
+
   // What one more state has cost, if the last change was one more state.
   function grown() {
     if (!before || before.states + 1 !== get("states") || before.eta !== get("eta")) return "";
     const [old, extra] = [before.steps, names.map((name, i) => solved(name) - before.steps[i])];
-    const right = extra[0] >= old[0] ? "all" : 2 * extra[0] >= old[0] ? "half" : "few";
     const last = foil(names);
-    return `${asked.judge([right], "While the new state waits for the others it learns the wrong action, and must then unlearn it.")}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
+    return `${judged(old[0], extra[0])}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
       plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old[names.indexOf(last)])}. `;
   }
 

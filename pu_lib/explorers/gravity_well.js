@@ -165,7 +165,7 @@ function render({ model, el }) {
         asked.guess() ? "Press Play." : "Make a guess, then press Play."} Drag the point to start elsewhere.`;
     } else if (now === times.length - 1) {
       const arrived = Number.isFinite(runs[pair[0]].count); // else nobody knows how it goes on
-      text = `${arrived ? asked.judge([["up", "down", "both"][course(pair[0]).length]], "Probability that one action gains is taken from the others, and a₁ loses while a₂ gains more than a₁.") : ""}${pair.map(sentenceOf).join(" ")}${
+      text = `${arrived ? asked.judge([["up", "down", "both"][course(pair[0]).length]], "The three probabilities add up to one, and a₁ loses while a₂ gains more than a₃ loses.") : ""}${pair.map(sentenceOf).join(" ")}${
         pair.length > 1 && runs[pair[0]].path.every((pi, t) => Math.abs(pi[0] - best(pair[1], t)) < 1e-9) ? " The two curves coincide." : ""}`;
     } else {
       text = `After ${plural(times[now], "step")} a₁ has ${spoken(pair.map((name) => `${share(best(name, times[now]))} under ${called(name)}`))}.`;

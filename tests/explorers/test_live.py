@@ -780,7 +780,13 @@ STORIES: dict[str, tuple[Callable[[], Any], list[Act | str]]] = {
     ),
     "dominoes": (
         lambda: Dominoes(states=14),
-        [PLAY, *(str(domino(14, name, "1/8")) for name in PAPER)],
+        [
+            ("radio", "as many again, or more", "Space"),
+            PLAY,
+            *(str(domino(14, name, "1/8")) for name in PAPER),
+            "Your guess, “as many again, or more”, was right. With one state fewer, "
+            f"{label_of('pg-sm')} needs {domino(13, 'pg-sm', '1/8')}.",
+        ],
     ),
     "one domino more": (
         lambda: Dominoes(states=8, updates=list(COMPUTED)),
