@@ -45,6 +45,7 @@ import re
 import shutil
 import sys
 import sysconfig
+from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
@@ -258,11 +259,16 @@ def keep_index_entries(app: Sphinx) -> list[Any]:
 
 
 def number_by_chapter(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Restart the numbering of exercises in each chapter, which Sphinx does not do."""
-    for kinds in env.toc_fignumbers.values():
-        for count, label in enumerate(kinds.get("exercise", {}), start=1):
-            *chapter, _ = kinds["exercise"][label]
-            kinds["exercise"][label] = (*chapter, count)
+    """Restart the numbering of exercises in each chapter, which Sphinx does not do.
+
+    A page "More on" continues the numbers of its chapter.
+    """
+    counts: Counter[Any] = Counter()
+    for page, kinds in env.toc_fignumbers.items():
+        for label, (*chapter, _) in kinds.get("exercise", {}).items():
+            place = tuple(chapter) or page
+            counts[place] += 1
+            kinds["exercise"][label] = (*chapter, counts[place])
     return []
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import nbformat
+import plain
 import pytest
 import yaml
 from playwright.sync_api import Browser, Page, Request, Route
@@ -244,6 +245,26 @@ def test_statement_can_be_cited(server: str, tab: Page) -> None:
     visit.page.keyboard.press("Escape")
     assert not visit.page.locator("dialog.pu-cite[open]").count()
     visit.close()
+
+
+def test_numbers_of_boxes_are_unique_and_those_of_plain_notebooks(book: Path) -> None:
+    """Theorems and exercises are numbered through a chapter and its page "More on"."""
+    expected = {
+        label: place.words
+        for label, place in plain.Book().places.items()
+        if re.match(r"(Exercise|Theorem|Lemma|Proposition|Conjecture) [\d.]+$", place.words)
+    }
+    found = {}
+    for path in book.glob("book/*.html"):
+        boxes = re.findall(
+            r'<div class="(?:proof|exercise)[^"]* admonition" id="([^"]+)">\s*<p class="admonition-'
+            r'title">(?:<a [^>]*></a>)*<span class="caption-number">([^<]+\d)\s*</span>',
+            path.read_text("utf-8"),
+        )
+        found |= dict(boxes)
+    assert found == expected
+    numbered = Counter(words for words in found.values() if "." in words)
+    assert max(numbered.values()) == 1, numbered.most_common(3)
 
 
 def test_request_to_another_host_is_an_error(tab: Page, tmp_path: Path) -> None:

@@ -292,10 +292,14 @@ def test_exercises_are_numbered_by_chapter() -> None:
         "a": {"exercise": {"ex-a1": (1,), "ex-a2": (2,)}, "figure": {"fig-a": (1,)}},
         "b": {"exercise": {"ex-b1": (3,), "ex-b2": (4,)}, "figure": {"fig-b": (2,)}},
         "numbered": {"exercise": {"ex-c1": (7, 1), "ex-c2": (7, 2)}},
+        "more-on-numbered": {"exercise": {"ex-d1": (7, 3)}},
+        "next": {"exercise": {"ex-e1": (8, 4)}},
     }
     assert number_by_chapter(SimpleNamespace(), SimpleNamespace(toc_fignumbers=numbers)) == []
     assert numbers["b"]["exercise"] == {"ex-b1": (1,), "ex-b2": (2,)}
     assert numbers["numbered"]["exercise"] == {"ex-c1": (7, 1), "ex-c2": (7, 2)}
+    assert numbers["more-on-numbered"]["exercise"] == {"ex-d1": (7, 3)}
+    assert numbers["next"]["exercise"] == {"ex-e1": (8, 1)}
     assert numbers["b"]["figure"] == {"fig-b": (2,)}, "figures count through the book"
 
 
