@@ -18,8 +18,15 @@ function render({ model, el }) {
   const asked = html("div", { class: "pu-live-bar" }, ...questions.map(ask));
   frame(el, "chooser", asked, card);
 
-  // Whether every answer to question i leads to the same recommendation.
-  const idle = (i) => new Set(questions[i][2].map(([value]) => chosen(get("rules"), answers().with(i, value)))).size === 1;
+  // The recommendations for some answers, whatever the answers to the questions after them.
+  const advised = (given) => given.length === questions.length ? [chosen(get("rules"), given)]
+    : questions[given.length][2].flatMap(([value]) => advised([...given, value]));
+
+  // The first answer to question i that leads to the same recommendations as this one.
+  function first(i, value) {
+    const after = (other) => `${advised([...answers().slice(0, i), other])}`;
+    return questions[i][2].find(([other]) => after(other) === after(value))[0];
+  }
 
   function draw() {
     const entry = get("advice")[chosen(get("rules"), answers())];
@@ -39,12 +46,15 @@ function render({ model, el }) {
       html("dl", {}, ...lines.flatMap(([name, text]) => [html("dt", {}, name), html("dd", {}, text)])),
       ...(rest.length ? [html("details", { class: "pu-live-fold" }, html("summary", {}, "More evidence and limits"), html("p", {}, rest.join(" ")))] : []),
     );
-    el.querySelectorAll("select").forEach((choice, i) => { choice.disabled = idle(i); });
+    // An answer that no measurement tells from an earlier one is grey, and the earlier one is shown.
+    el.querySelectorAll("select").forEach((choice, i) => {
+      const options = [...choice.options];
+      options.forEach((option) => { option.disabled = first(i, option.value) !== option.value; });
+      choice.disabled = options.filter((option) => !option.disabled).length === 1;
+      choice.value = first(i, answers()[i]);
+    });
   }
-  questions.forEach(([key], i) => model.on(`change:${key}`, () => {
-    el.querySelectorAll("select")[i].value = get(key);
-    draw();
-  }));
+  questions.forEach(([key]) => model.on(`change:${key}`, draw));
   draw();
 }
 

@@ -33,6 +33,7 @@ from pu_lib.explorers.chooser import Chooser
 from pu_lib.updates import UPDATES, project_simplex
 
 ROOT = Path(__file__).parents[2]
+OpenFigure = Callable[..., Page]
 
 
 @pytest.mark.parametrize("situation", guide.ADVICE)
@@ -351,6 +352,7 @@ def test_numbers_of_a_row_stand_in_the_table_or_in_its_claims(situation: str) ->
     known: set[str] = set()
     for numbers in (stored[situation], stored.get(f"{situation}, mean", {})):
         known |= {n for value in numbers.values() for n in written(advice._plain(value))}
+    known |= {advice._plain(x) for x in measures.greedy_control().get(situation, ())}
     for name in advice.claims:
         (claim,) = (claim for claim in ledger() if claim.id == name)
         known |= written(json.dumps(recorded()[name]["figures"])) | written(claim.statement)
@@ -409,6 +411,31 @@ def test_chooser_script_agrees_with_choose(node: str | None, tmp_path: Path) -> 
         [node, "run.mjs"], input=text, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout) == [guide.choose(*three) for three in answers]
+
+
+def test_answers_that_nothing_tells_apart_are_grey(open_figure: OpenFigure) -> None:
+    page = open_figure(Chooser())
+
+    def grey(label: str) -> list[bool]:
+        options = page.get_by_label(label).locator("option")
+        return [option.is_disabled() for option in options.all()]
+
+    values, policy, need = (label for _, label, _ in guide.QUESTIONS)
+    assert not any(grey(values) + grey(policy) + grey(need))
+    page.get_by_label(need).select_option("ties")
+    page.get_by_label(values).select_option("taken")
+    assert page.get_by_label(policy).is_disabled()
+    assert grey(need) == [False, True, False, True, True]
+    assert page.get_by_label(need).input_value() == "exact"
+    page.get_by_label(values).select_option("critic")
+    assert page.get_by_label(need).input_value() == "ties"
+    page.get_by_label(policy).select_option("network")
+    assert page.get_by_label(need).is_disabled()
+    assert page.get_by_label(need).input_value() == "exact"
+    control = measures.greedy_control()["critic"][0]
+    assert (
+        f"greedy's median run recovers in {control:.0f} updates" in page.locator("dl").inner_text()
+    )
 
 
 def test_table_has_every_recommendation() -> None:

@@ -6,6 +6,7 @@ Every recommendation is supported by numbers from `pu_lib.chapters.guide.quantit
 from __future__ import annotations
 
 import html
+import math
 import re
 from dataclasses import dataclass
 from itertools import product
@@ -44,7 +45,7 @@ class Advice:
         The reason, as a sentence to be formatted. ``{own}`` is the number of the recommended
         update, ``{other}`` the best number of any other update, and ``{rival}`` the label of the
         update with that number. ``{pg}``, ``{ce}``, ``{mce}`` and ``{sce}`` are the numbers of
-        PG-SM, CE, MCE and SCE.
+        PG-SM, CE, MCE and SCE, and ``{greedy}`` is that of acting greedily on the critic.
     scope : str
         The conditions of the measurement.
     link, page : str
@@ -76,8 +77,16 @@ class Advice:
         """The label of the recommendation."""
         return self.instead or label_of(self.update)
 
-    def sentence(self, numbers: Numbers, means: Numbers | None = None) -> str:
-        """Return the reason with the given numbers, one for each update, and their means."""
+    def sentence(
+        self,
+        numbers: Numbers,
+        means: Numbers | None = None,
+        greedy: tuple[float, float] = (math.nan, math.nan),
+    ) -> str:
+        """Return the reason with the given numbers, one for each update, and their means.
+
+        The median and the mean of the greedy control are given separately.
+        """
         others = {name: value for name, value in numbers.items() if name != self.update}
         rival = (max if self.higher_is_better else min)(others, key=others.__getitem__)
         return self.why.format(
@@ -85,7 +94,11 @@ class Advice:
             other=self._plain(others[rival]),
             rival=label_of(rival),
             pg=self._plain(numbers["pg-sm"]),
-            mean={name: self._plain(value) for name, value in (means or {}).items()},
+            greedy=self._plain(greedy[0]),
+            mean={
+                name: self._plain(value)
+                for name, value in ((means or {}) | {"greedy": greedy[1]}).items()
+            },
             **{
                 name: self._plain(numbers[name]) for name in ("ce", "mce", "sce") if name in numbers
             },
@@ -147,8 +160,8 @@ ADVICE = {
         "With two actions, a table, rewards without noise and the weight 1; medians of 100 runs, "
         "and of 400 from the policy 0.9995. Nothing was measured for the tokens of a language "
         "model.",
-        "remedies.html",
-        "Does the usual medicine help?",
+        "more-on-guide.html",
+        "Evidence for the guide",
         ("guide:sampled-changing", "guide:equal-start", "remedies:samples"),
         f"{CE}, with `q[a] += 0.1 * (r - q[a])` for the action taken",
         "1 with values up to 1",
@@ -228,10 +241,10 @@ ADVICE = {
         "sce",
         "a network, samples and a learned critic",
         False,
-        "On a grid whose goals change places after the longest training CE's median run recovers "
-        "in {ce} updates, SCE's in {own}, and PG-SM's in {pg} or more; by the mean CE takes "
-        "{mean[ce]}, SCE {mean[sce]}, PG-SM {mean[pg-sm]} or more. With Adam no actor was "
-        "demonstrably sooner than acting greedily on the critic.",
+        "On a grid whose goals change places after the longest training, with SGD, greedy's median "
+        "run recovers in {greedy} updates, SCE's in {own}, CE's in {ce}, and PG-SM's in {pg} or "
+        "more; by the mean greedy takes {mean[greedy]}, SCE {mean[sce]}, CE {mean[ce]}, PG-SM "
+        "{mean[pg-sm]} or more. With Adam no actor was demonstrably sooner than greedy.",
         "With two small networks, SGD, a critic of all actions and one abrupt swap, ten runs. "
         "Which of CE, SCE, DI and greedy is best was not shown. A bonus of 0.01 on PG-SM is not "
         "enough, except on CartPole; the PPO-like loss is not flat on any task. MCE did not keep "
@@ -341,7 +354,7 @@ def choose(values: str, policy: str, need: str) -> str:
 
 def recommendation_texts() -> dict[str, dict[str, str]]:
     """Return the texts of each recommendation, with the committed numbers, by situation."""
-    numbers = kept()
+    numbers, control = kept(), greedy_control()
     chosen = {
         name: f"{step_sizes('grid', name)['phase 1']:g}" for name in ("ce", "sce", "soft neurd")
     }
@@ -350,7 +363,11 @@ def recommendation_texts() -> dict[str, dict[str, str]]:
     return {
         situation: {
             "update": f"{advice.use[0].upper()}{advice.use[1:]}.",
-            "why": advice.sentence(numbers[situation], numbers.get(f"{situation}, mean")),
+            "why": advice.sentence(
+                numbers[situation],
+                numbers.get(f"{situation}, mean"),
+                control.get(situation, (math.nan, math.nan)),
+            ),
             "scope": advice.scope,
             "loss": advice.loss.replace("`", ""),
             "step size": advice.step_size.format(**chosen),
