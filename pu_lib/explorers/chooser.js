@@ -47,11 +47,12 @@ function render({ model, el }) {
       ...(rest.length ? [html("details", { class: "pu-live-fold" }, html("summary", {}, "More evidence and limits"), html("p", {}, rest.join(" ")))] : []),
     );
     // An answer that no measurement tells from an earlier one is grey, and the earlier one is shown.
+    // A question whose answers all are the same is grey and empty.
     el.querySelectorAll("select").forEach((choice, i) => {
       const options = [...choice.options];
       options.forEach((option) => { option.disabled = first(i, option.value) !== option.value; });
       choice.disabled = options.filter((option) => !option.disabled).length === 1;
-      choice.value = first(i, answers()[i]);
+      choice.value = choice.disabled ? "" : first(i, answers()[i]);
     });
   }
   questions.forEach(([key]) => model.on(`change:${key}`, draw));

@@ -55,7 +55,7 @@ function select(label, options, value, change) {
   list.value = `${value}`;
   list.addEventListener("change", () => change(list.value));
   const chosen = html("span", { class: "pu-live-chosen" });
-  onPaper(() => { chosen.textContent = list.selectedOptions[0].textContent; });
+  onPaper(() => { chosen.textContent = list.selectedOptions[0]?.textContent ?? "–"; });
   const row = html("label", { class: "pu-live-select" }, html("span", {}, label), list, chosen);
   row.set = (key) => { list.value = `${key}`; };
   return row;

@@ -263,7 +263,7 @@ ADVICE = {
             "networks:mce",
             "networks:others",
         ),
-        f"none for greedy; for a policy {CE}",
+        f"{CE}; greedy needs none",
         "SGD, tuned before the change: on the 7 × 7 grid, with rewards up to 1, CE {ce}, SCE "
         "{sce}, soft NeuRD {soft neurd}",
         "a lasting share of random actions, {epsilon}",
