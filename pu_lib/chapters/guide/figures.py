@@ -155,8 +155,9 @@ ADVICE = {
         "With values for each action, learned from eight samples per step, CE undoes a hundred "
         "steps in {own}, {rival} in {other} and PG-SM in {pg}; after a thousand steps CE takes 7 "
         "and PG-SM 1054, both from a regret of 0.0005. If the bad action turns good, CE takes 31 "
-        "and 39. From the policy 0.9995 CE and GRPO then take the same time with random actions, "
-        "and without them GRPO is first, in 454 steps for 4258.",
+        "and 39. From the policy 0.9995 CE and GRPO then take the same time with random actions "
+        "and no ratio of the policies, and without random actions GRPO is first, in 454 steps for "
+        "4258.",
         "With two actions, a table, rewards without noise and the weight 1; medians of 100 runs, "
         "and of 400 from the policy 0.9995. Nothing was measured for the tokens of a language "
         "model.",
