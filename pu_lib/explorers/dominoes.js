@@ -11,7 +11,7 @@ function render({ model, el }) {
   const labels = get("labels");
   const colours = get("colours");
   let paths = {};
-  let before = null; // the number of states that stood here last, and what they took
+  let before = null; // the number of states that stood here last, and their step size
   let end = 1;
   let now = 0;
   const slow = names[0];
@@ -126,25 +126,28 @@ function render({ model, el }) {
     return coinciding("rows", same.map(([, group]) => group.map((name) => labels[name])));
   }
 
-  // The verdict on the guess, if one more state adds `extra` steps to `old`.
-  const judged = (old, extra) => asked.judge(
-    [extra >= old ? "all" : 2 * extra >= old ? "half" : "few"],
-    "While the new state waits for the others it learns the wrong action, and must then unlearn it.");
+  // The steps with one state fewer, in which the second state falls as the first.
+  const shorter = (name) => paths[name].times[1];
+
+  // The verdict on the guess.
+  function judged() {
+    const [old, extra] = [shorter(slow), solved(slow) - shorter(slow)];
+    return asked.judge([extra >= old ? "all" : 2 * extra >= old ? "half" : "few"],
+      "While the new state waits for the others it learns the wrong action, and must then unlearn it.");
+  }
 
   // The same for the largest number of states, to which none can be added.
   function full() {
     if (asked.guess() === null || !more.disabled || grown()) return "";
-    const [all, fewer] = paths[slow].times; // the second state falls as the first of a shorter row
-    return ` ${judged(fewer, all - fewer)}With one state fewer, ${labels[slow]} needs ${digits(fewer)}.`;
+    return ` ${judged()}With one state fewer, ${labels[slow]} needs ${digits(shorter(slow))}.`;
   }
 
   // What one more state has cost, if the last change was one more state.
   function grown() {
     if (!before || before.states + 1 !== get("states") || before.eta !== get("eta")) return "";
-    const [old, extra] = [before.steps, names.map((name, i) => solved(name) - before.steps[i])];
     const last = foil(names);
-    return `${judged(old[0], extra[0])}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
-      plural(old[0], "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(old[names.indexOf(last)])}. `;
+    return `${judged()}With ${get("states")} states, ${labels[slow]} needs ${digits(solved(slow))} instead of ${
+      plural(shorter(slow), "step")}, and ${labels[last]} ${digits(solved(last))} instead of ${digits(shorter(last))}. `;
   }
 
   function compute() {
@@ -152,7 +155,7 @@ function render({ model, el }) {
     const [h, eta] = [get("states"), get("eta")];
     before = compute.last ?? null;
     paths = Object.fromEntries(names.map((name) => [name, dominoPaths(name, h, eta)]));
-    compute.last = { states: h, eta, steps: names.map(solved) };
+    compute.last = { states: h, eta };
     end = Math.max(...names.map(solved));
     states.set(h);
     setting.textContent = `Every state starts at one half, under PG-ES with the parameters (1, 1), and every step has the size ${fraction(eta)}. Below each row: time, and the flips.`;
