@@ -6,8 +6,8 @@ Every recommendation is supported by numbers from `pu_lib.chapters.guide.quantit
 from __future__ import annotations
 
 import html
-import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -45,7 +45,8 @@ class Advice:
         The reason, as a sentence to be formatted. ``{own}`` is the number of the recommended
         update, ``{other}`` the best number of any other update, and ``{rival}`` the label of the
         update with that number. ``{pg}``, ``{ce}``, ``{mce}`` and ``{sce}`` are the numbers of
-        PG-SM, CE, MCE and SCE, and ``{greedy}`` is that of acting greedily on the critic.
+        PG-SM, CE, MCE and SCE. ``{greedy[0]}`` and ``{greedy[1]}`` are the median and the mean of
+        the greedy control.
     scope : str
         The conditions of the measurement.
     link, page : str
@@ -77,16 +78,8 @@ class Advice:
         """The label of the recommendation."""
         return self.instead or label_of(self.update)
 
-    def sentence(
-        self,
-        numbers: Numbers,
-        means: Numbers | None = None,
-        greedy: tuple[float, float] = (math.nan, math.nan),
-    ) -> str:
-        """Return the reason with the given numbers, one for each update, and their means.
-
-        The median and the mean of the greedy control are given separately.
-        """
+    def sentence(self, numbers: Numbers, means: Numbers, greedy: Sequence[float]) -> str:
+        """Return the reason with the given numbers and means, and those of the greedy control."""
         others = {name: value for name, value in numbers.items() if name != self.update}
         rival = (max if self.higher_is_better else min)(others, key=others.__getitem__)
         return self.why.format(
@@ -94,11 +87,8 @@ class Advice:
             other=self._plain(others[rival]),
             rival=label_of(rival),
             pg=self._plain(numbers["pg-sm"]),
-            greedy=self._plain(greedy[0]),
-            mean={
-                name: self._plain(value)
-                for name, value in ((means or {}) | {"greedy": greedy[1]}).items()
-            },
+            greedy=[self._plain(value) for value in greedy],
+            mean={name: self._plain(value) for name, value in means.items()},
             **{
                 name: self._plain(numbers[name]) for name in ("ce", "mce", "sce") if name in numbers
             },
@@ -243,8 +233,8 @@ ADVICE = {
         "a network, samples and a learned critic",
         False,
         "On a grid whose goals change places after the longest training, with SGD, greedy's median "
-        "run recovers in {greedy} updates, SCE's in {own}, CE's in {ce}, and PG-SM's in {pg} or "
-        "more; by the mean greedy takes {mean[greedy]}, SCE {mean[sce]}, CE {mean[ce]}, PG-SM "
+        "run recovers in {greedy[0]} updates, SCE's in {own}, CE's in {ce}, and PG-SM's in {pg} or "
+        "more; by the mean greedy takes {greedy[1]}, SCE {mean[sce]}, CE {mean[ce]}, PG-SM "
         "{mean[pg-sm]} or more. With Adam no actor was demonstrably sooner than greedy.",
         "With two small networks, SGD, a critic of all actions and one abrupt swap, ten runs. "
         "Which of CE, SCE, DI and greedy is best was not shown. A bonus of 0.01 on PG-SM is not "
@@ -366,8 +356,8 @@ def recommendation_texts() -> dict[str, dict[str, str]]:
             "update": f"{advice.use[0].upper()}{advice.use[1:]}.",
             "why": advice.sentence(
                 numbers[situation],
-                numbers.get(f"{situation}, mean"),
-                control.get(situation, (math.nan, math.nan)),
+                numbers.get(f"{situation}, mean", {}),
+                control.get(situation, ()),
             ),
             "scope": advice.scope,
             "loss": advice.loss.replace("`", ""),
