@@ -39,7 +39,6 @@ from __future__ import annotations
 
 import gc
 import html
-import json
 import os
 import re
 import shutil
@@ -50,6 +49,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import yaml
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -303,7 +303,7 @@ def write_downloads(app: Sphinx, exception: Exception | None) -> None:
         copy = plain_notebook(book.folder / target.name, book, outputs=True)
         if repository:
             copy["cells"].insert(0, install_cell(repository))
-        target.write_text(json.dumps(copy, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        target.write_text(nbformat.writes(copy) + "\n", "utf-8")
 
 
 def preview(

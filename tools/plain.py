@@ -311,7 +311,7 @@ def _fold(title: str, body: list[str]) -> list[str]:
     return ["<details>", f"<summary>{title}</summary>", "", *body, "", "</details>"]
 
 
-def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, Any]:
+def plain_notebook(path: Path, book: Book, outputs: bool = False) -> nbformat.NotebookNode:
     """Return a notebook as a plain copy.
 
     Parameters
@@ -352,7 +352,7 @@ def plain_notebook(path: Path, book: Book, outputs: bool = False) -> dict[str, A
                 caption = plain_markdown(figure["caption"], book, path.stem)
                 text = f'<a id="{name}"></a>\n\n**{book.places[name].words}.** {caption}'
                 cells.append(new_markdown_cell(text, id=f"{cell['id']}-caption"))
-    return notebook | {"cells": cells}
+    return nbformat.from_dict(notebook | {"cells": cells})
 
 
 def needed_cells(cells: Sequence[dict[str, Any]]) -> set[int]:
@@ -452,7 +452,7 @@ def install_cell(repository: str) -> dict[str, Any]:
     return new_code_cell("\n".join(lines), id="install")
 
 
-def write(path: Path, notebook: dict[str, Any]) -> bool:
+def write(path: Path, notebook: nbformat.NotebookNode) -> bool:
     """Write a copy unless its cells have been edited since it was written last.
 
     Returns whether the copy was written.
@@ -463,7 +463,7 @@ def write(path: Path, notebook: dict[str, Any]) -> bool:
             return False
     notebook["metadata"] = notebook["metadata"] | {DIGEST: _digest(notebook["cells"])}
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, nbformat.writes(nbformat.from_dict(notebook)) + "\n")
+    replace_file(path, nbformat.writes(notebook) + "\n")
     return True
 
 
@@ -478,7 +478,7 @@ def main() -> None:
     parser.add_argument("target", type=Path, help="folder to write to")
     arguments = parser.parse_args()
     book = Book()
-    copies = {"start.ipynb": json.loads((ROOT / "start.ipynb").read_text("utf-8"))}
+    copies = {"start.ipynb": nbformat.read(ROOT / "start.ipynb", 4)}
     for path in sorted(book.folder.glob("*.ipynb")):
         copies[f"book/{path.name}"] = plain_notebook(path, book)
     for name, copy in copies.items():
